@@ -1,0 +1,1 @@
+"""Headrace: training-data pipelines over versioned Lance datasets."""
