@@ -1,0 +1,1 @@
+"""Compiled functions over Arrow buffers; see README.md in the folder above."""
