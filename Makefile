@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+TORCH_STAMP := $(if $(filter 1,$(HEADRACE_TEST_TORCH)),$(VENV)/.stamp-torch)
+READY := $(STAMP) $(TORCH_STAMP)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CODE := src tests examples benchmarks
 
@@ -16,49 +18,53 @@ export PREFECT_SERVER_ANALYTICS_ENABLED := false
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-setup: $(STAMP) ## make .venv with Headrace and all that its checks need (HEADRACE_TEST_TORCH=1 adds torch)
+setup: $(READY) ## make .venv with Headrace and all that its checks need (HEADRACE_TEST_TORCH=1 adds torch)
 
 # The stamp makes a second call free: nothing is installed again until one of these two files changes.
 $(STAMP): pyproject.toml constraints.txt
 	@echo "setup: environment in $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
-	@if [ "$(HEADRACE_TEST_TORCH)" = 1 ]; then echo "setup: torch"; $(PIP) install --constraint constraints.txt torch; fi
 	@touch $@
 
-fmt: $(STAMP) ## format and sort, in place
+$(VENV)/.stamp-torch: $(STAMP)
+	@echo "setup: torch"
+	@$(PIP) install --constraint constraints.txt torch
+	@touch $@
+
+fmt: $(READY) ## format and sort, in place
 	@echo "fmt: ruff"
 	@$(BIN)/ruff format $(CODE)
 	@$(BIN)/ruff check --fix $(CODE)
 
 check: lint types floors test ## all that must be green: format, lint, types, floors, tests
 
-lint: $(STAMP) ## format (checked only) and lint
+lint: $(READY) ## format (checked only) and lint
 	@echo "lint: ruff"
 	@$(BIN)/ruff format --check $(CODE)
 	@$(BIN)/ruff check $(CODE)
 
-types: $(STAMP) ## mypy, strict
+types: $(READY) ## mypy, strict
 	@echo "types: mypy"
 	@$(BIN)/mypy
 
-floors: $(STAMP) ## who may import whom
+floors: $(READY) ## who may import whom
 	@echo "floors: import-linter"
 	@$(BIN)/lint-imports
 
-test: $(STAMP) ## the whole test suite
+test: $(READY) ## the whole test suite
 	@echo "test: pytest"
 	@$(BIN)/python -m pytest
 
-soak: $(STAMP) ## long runs with kills
+soak: $(READY) ## long runs with kills
 	@echo "soak: pytest -m soak"
 	@$(BIN)/python -m pytest -m soak
 
-bench: $(STAMP) ## throughput and quality numbers (see benchmarks/README.md)
+bench: $(READY) ## throughput and quality numbers (see benchmarks/README.md)
 	@echo "bench: benchmarks"
 	@set -e; for file in benchmarks/bench_*.py; do [ -e "$$file" ] || continue; echo "bench: $$file"; $(BIN)/python "$$file"; done
 
-demo: $(STAMP) ## run the example pipeline with Ray, then stream its dataset twice
+demo: $(READY) ## run the example pipeline with Ray, then stream its dataset twice
 	@echo "demo: examples/python_docs.yaml"
 	@$(BIN)/headrace run examples/python_docs.yaml --engine ray
 	@echo "demo: examples/stream_twice.py"

@@ -102,4 +102,4 @@ def test_its_pipeline_file_is_valid(shouting: ModuleType, blocks: dict[str, str]
     path.write_text(blocks["shouting.yaml"], "utf-8")
     pipeline = load_pipeline(path)
     assert [resolve.operator_name(type(step)) for step in pipeline.steps] == ["read.jsonl", "text.shouting"]
-    assert pipeline.steps[1].max_upper_frac == 0.3
+    assert pipeline.steps[1] == shouting.Shouting(max_upper_frac=0.3)
