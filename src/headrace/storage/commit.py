@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import lance
@@ -45,6 +45,9 @@ __all__ = [
 
 RUN = "headrace.run"
 """Transaction property that names the run of a commit."""
+
+Superseding = Callable[[int], tuple[frozenset[str], Mapping[str, str]]]
+"""Version of the head -> data files to replace, and properties that tell of it."""
 
 _TRIES = 60
 _CONFLICT_MARKS = ("retryable commit conflict", "commit conflict for version", "incompatible transaction")
@@ -92,16 +95,17 @@ def publish(
     staged: Sequence[StagedFragment],
     run: str,
     properties: Mapping[str, str],
-    supersedes: frozenset[str] = frozenset(),
+    supersedes: frozenset[str] | Superseding = frozenset(),
     base: int = 1,
 ) -> Commit:
     """Make the staged fragments, in this order, part of the dataset once; say at which version they are.
 
     `supersedes` names data files: the fragments that hold them leave the dataset in the same commit.  Those that are
-    gone already are no error.  `base` is a version above which the run must have landed if it has (the plan's base
-    version), which spares reading older commits.  No fragments still make a version: "everything was dropped" is a
-    result too.  Raises DataError where a staged file is missing, cut or in the dataset already, CommitConflict where
-    others kept winning.
+    gone already, since another run replaced them, are no error.  A function is asked anew for each head, since what is
+    to be replaced may have come between; it also gives properties of the commit that say so.  `base` is a version
+    above which the run must have landed if it has (the plan's base version), which spares reading older commits.
+    No fragments still make a version: "everything was dropped" is a result too.  Raises DataError where a staged file
+    is missing, cut or in the dataset already, CommitConflict where others kept winning.
     """
     uri, checked = lake.dataset_uri(name), False
     for attempt in range(_TRIES):
@@ -113,8 +117,9 @@ def publish(
         if not checked:
             check_staged(lake, name, staged)
             checked = True
-        operation = _operation(head, name, staged, supersedes)
-        transaction = Transaction(head.version, operation, transaction_properties={**properties, RUN: run})
+        files, told = supersedes(int(head.version)) if callable(supersedes) else (supersedes, {})
+        operation = _operation(head, name, staged, files)
+        transaction = Transaction(head.version, operation, transaction_properties={**properties, **told, RUN: run})
         fault("commit.before")
         try:
             with storage_calls(uri):
@@ -166,8 +171,25 @@ def _operation(
                 raise DataError(
                     f"staged files of {name}", f"{file.path} in version {head.version}", rule, "start a new run"
                 )
+    _refuse_compacted(head, name, supersedes - held)
     removed = [fragment.id for fragment in present if any(file.path in supersedes for file in fragment.files)]
     added = [fragment.metadata() for fragment in staged]
     if removed:
         return LanceOperation.Update(removed_fragment_ids=removed, new_fragments=added)
     return LanceOperation.Merge([*present, *added], head.lance_schema)  # `head.schema` would renumber field ids
+
+
+def _refuse_compacted(head: lance.LanceDataset, name: str, gone: frozenset[str]) -> None:
+    """A file that another run replaced is rightly gone; one that was compacted left its rows in the dataset."""
+    if not gone:
+        return
+    for version in version_numbers(head):
+        transaction = head.read_transaction(version)
+        if transaction is None or not isinstance(transaction.operation, LanceOperation.Rewrite):
+            continue
+        for group in transaction.operation.groups:
+            for file in (file for fragment in group.old_fragments for file in fragment.files):
+                if file.path in gone:
+                    rule = f"version {version} compacted it, so its rows cannot be replaced as a fragment"
+                    fix = "restore the version before, or publish everything to a new dataset"
+                    raise DataError(f"dataset {name}", f"{file.path} to replace", rule, fix)

@@ -4,6 +4,7 @@
 2. The holder overwrites `<epoch>.hb` while it lives, and creates `<epoch>.rel` when it is done.
 3. Another may take epoch + 1 once the highest epoch is released, or once its heartbeat has not changed for the
    holder's time to live on the observer's own monotonic clock.  No two machines' clocks are ever compared.
+4. A holder whose process is gone from this very machine need not be waited for.
 """
 
 from __future__ import annotations
@@ -108,7 +109,10 @@ def _is_over(
     objects: ObjectStore, name: str, epoch: int, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> bool:
     """Watch the holder of this epoch: True once it released or stopped beating, False where it lives or changed."""
-    ttl_seconds = float(json.loads(objects.get(_key(name, epoch, "own")))["ttl_seconds"])
+    held = json.loads(objects.get(_key(name, epoch, "own")))
+    ttl_seconds = float(held["ttl_seconds"])
+    if _is_gone(str(held["owner"])):
+        return True
     first, since = objects.get_or_none(_key(name, epoch, "hb")), clock()
     while True:
         if objects.size_bytes(_key(name, epoch, "rel")) is not None:
@@ -118,6 +122,20 @@ def _is_over(
         if clock() - since > ttl_seconds:
             return True
         sleep(ttl_seconds / _POLLS_PER_TTL)
+
+
+def _is_gone(owner: str) -> bool:
+    """True where the owner ran on this machine and its process has ended."""
+    host, pid, _ = owner.rsplit(":", 2)
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def _highest(objects: ObjectStore, name: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ SOURCE = "headrace.source"
 SUPERSEDES = "headrace.supersedes"
 REJECTS_VERSION = "headrace.rejects_version"
 QUARANTINE_VERSION = "headrace.quarantine_version"
+PUBLISHED_AT = "headrace.published_at"
 
 SCHEMA = pa.schema(
     [
@@ -53,9 +54,12 @@ class Publication:
 
     version: int
     run: str
+    pipeline: str | None = None
+    source: str | None = None
     supersedes: tuple[str, ...] = ()
     rejects_version: int | None = None
     quarantine_version: int | None = None
+    published_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ def publications(lake: Lake, name: str, version: int) -> list[Publication]:
     From the lineage, and for versions without a row yet from the commits themselves.
     """
     found = {}
-    columns = ["version", "run", "supersedes", "rejects_version", "quarantine_version"]
+    columns = [column.name for column in fields(Publication)]
     if (lineage := head_or_none(lake, LINEAGE)) is not None:
         for values in _select(lineage, check_name(name), None, columns):
             if values["version"] <= version:
@@ -146,10 +150,14 @@ def _row(values: dict[str, Any]) -> LineageRow:
 
 def _publication(version: int, properties: Mapping[str, str]) -> Publication:
     rejects, quarantine = properties.get(REJECTS_VERSION), properties.get(QUARANTINE_VERSION)
+    told_at = properties.get(PUBLISHED_AT)
     return Publication(
         version,
         properties[RUN],
+        properties.get(PIPELINE),
+        properties.get(SOURCE),
         tuple(json.loads(properties.get(SUPERSEDES) or "[]")),
         int(rejects) if rejects else None,
         int(quarantine) if quarantine else None,
+        datetime.fromisoformat(told_at) if told_at else None,
     )

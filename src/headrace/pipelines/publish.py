@@ -1,0 +1,135 @@
+"""From finished units to a published version: check, audit, commit quarantine, rejects and kept *last*, then tell.
+
+The kept commit is the publication.  A coordinator killed before it published nothing; one killed after it is found by the
+run id in the transaction, and whoever comes next repairs what follows from it (channel, lineage).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from headrace.pipelines.chain import target
+from headrace.pipelines.plan import RunPlan, load_run_plan
+from headrace.pipelines.records import TABLES, UnitRecord, finished_units, mark_broken
+from headrace.pipelines.spec import Pipeline
+from headrace.storage.channels import move_channel
+from headrace.storage.commit import Commit, missing_files, publish
+from headrace.storage.faults import fault
+from headrace.storage.head import open_head
+from headrace.storage.lake import Lake
+from headrace.storage.lineage import PIPELINE, PUBLISHED_AT, QUARANTINE_VERSION, REJECTS_VERSION, SOURCE, SUPERSEDES, LineageRow, lineage_of, live, publications, record
+from headrace.storage.objects import ObjectStore
+
+
+@dataclass(frozen=True)
+class Published:
+    """Versions of the three outputs."""
+
+    kept: int
+    rejects: int
+    quarantine: int
+    committed: bool  # False: this run was there already
+
+
+def last_work(plan: RunPlan) -> str:
+    """Object prefix of a run's last segment."""
+    return f"runs/{plan.run}/segment-{len(plan.segment_keys) - 1}"
+
+
+def lost_units(lake: Lake, work: str, output: str, records: Sequence[UnitRecord]) -> dict[int, str]:
+    """Units whose record names a file that is gone or has another size; each is set aside, to be done again."""
+    lost: dict[int, str] = {}
+    for name in TABLES:
+        owner = {file.path: r.unit for r in records for fragment in r.staged.get(name, ()) for file in fragment.files}
+        fragments = [fragment for record in records for fragment in record.staged.get(name, ())]
+        for path in missing_files(lake, target(output, name), fragments) if fragments else []:
+            lost[owner[path]] = f"{target(output, name)}: {path}"
+    for record in records:
+        for place, size_bytes in record.scratch.values():
+            if lake.objects.size_bytes(place) != size_bytes:
+                lost[record.unit] = place
+    for unit, why in lost.items():
+        mark_broken(lake.objects, work, unit, why)
+    return lost
+
+
+def report_key(run: str) -> str:
+    """Object key of a run's report."""
+    return f"runs/{run}/report.json"
+
+
+def publish_run(
+    lake: Lake, pipeline: Pipeline, plan: RunPlan, records: Sequence[UnitRecord], report: Mapping[str, Any]
+) -> Published:
+    """Commit the three outputs and everything that follows from the kept commit."""
+    lake.objects.put_once(report_key(plan.run), json.dumps(report).encode())
+    commits: dict[str, Commit] = {}
+    for name in ("quarantine", "rejects"):
+        fault(f"publish.before_{name}")
+        staged = [fragment for record in records for fragment in record.staged[name]]
+        commits[name] = publish(lake, target(pipeline.output, name), staged, plan.run, {PIPELINE: pipeline.pipeline})
+    fault("publish.before_kept")
+    staged = [fragment for record in records for fragment in record.staged["kept"]]
+    properties = {
+        PIPELINE: pipeline.pipeline,
+        SOURCE: plan.source_key,
+        REJECTS_VERSION: str(commits["rejects"].version),
+        QUARANTINE_VERSION: str(commits["quarantine"].version),
+        PUBLISHED_AT: datetime.now(UTC).isoformat(),
+    }
+
+    def superseding(version: int) -> tuple[frozenset[str], Mapping[str, str]]:
+        old = superseded_runs(lake, pipeline, plan, version)
+        files = frozenset(path for run in old for path in kept_files(lake.objects, run))
+        return files, {SUPERSEDES: json.dumps(sorted(old))}
+
+    kept = publish(lake, pipeline.output, staged, plan.run, properties, superseding)
+    fault("publish.after_kept")
+    finish_publication(lake, pipeline, plan, kept.version)
+    return Published(kept.version, commits["rejects"].version, commits["quarantine"].version, kept.committed)
+
+
+def finish_publication(lake: Lake, pipeline: Pipeline, plan: RunPlan, version: int) -> None:
+    """What follows from a kept commit: lineage and channel.  Harmless to repeat."""
+    record_lineage(lake, pipeline.output)
+    fault("publish.after_lineage")
+    if pipeline.channel is not None:
+        move_channel(lake, pipeline.output, pipeline.channel, version, why=f"run {plan.run}", run=plan.run)
+    fault("publish.after_channel")
+
+
+def record_lineage(lake: Lake, name: str) -> None:
+    """Give every published version of a dataset its lineage row, from its transaction and its run's stored report."""
+    head = open_head(lake, name)
+    told = {row.version for row in lineage_of(lake, name)}
+    for found in publications(lake, name, int(head.version)):
+        if found.version not in told:
+            report = json.loads(lake.objects.get_or_none(report_key(found.run)) or b"{}")
+            given = {**vars(found), "pipeline": found.pipeline or "", "source": found.source or ""}
+            given["published_at"] = found.published_at or datetime.now(UTC)
+            record(lake, LineageRow(dataset=name, report=report, **given))
+
+
+def standing_runs(lake: Lake, name: str, version: int) -> dict[str, str]:
+    """Runs whose rows are part of this version, with the source that each contributes."""
+    return {found.run: found.source or "" for found in live(publications(lake, name, version))}
+
+
+def superseded_runs(lake: Lake, pipeline: Pipeline, plan: RunPlan, version: int) -> set[str]:
+    """Runs whose rows this run replaces: of the same source, or all of them, or none."""
+    standing = standing_runs(lake, pipeline.output, version)
+    if pipeline.write == "append":
+        return set()
+    return {run for run, source in standing.items() if pipeline.write == "replace" or source == plan.source_key} - {plan.run}
+
+
+def kept_files(objects: ObjectStore, run: str) -> list[str]:
+    """Data files of the kept rows of a published run, from its unit records."""
+    work = last_work(load_run_plan(objects, run))
+    keys = finished_units(objects, work).values()
+    records = [UnitRecord.from_json(objects.get(key)) for key in keys]
+    return [file.path for record in records for fragment in record.staged["kept"] for file in fragment.files]

@@ -1,0 +1,152 @@
+"""Recount a published run from bytes: the inputs read again, the three outputs scanned, and all of it compared.
+
+Nothing here trusts a number that the run wrote down: those are what is checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+
+from headrace.errors import DataError, DatasetNotFound, InputChanged
+from headrace.operators.shapes import Reader
+from headrace.pipelines.load import build
+from headrace.pipelines.plan import RunPlan, UnitPlan, load_run_plan
+from headrace.pipelines.publish import kept_files, report_key
+from headrace.pipelines.task import extend_search_path
+from headrace.storage.head import head_or_none, open_head
+from headrace.storage.lake import Lake
+from headrace.storage.lineage import publications
+from headrace.storage.literals import text_literal
+from headrace.storage.open import open_pinned
+
+_MASK = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison.  `passed` is None where it could not be made, and `note` says why."""
+
+    check: str
+    counted: Any
+    expected: Any
+    passed: bool | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All comparisons of one run."""
+
+    run: str
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """No comparison failed."""
+        return all(check.passed is not False for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"run": self.run, "ok": self.ok, "checks": [asdict(check) for check in self.checks]}
+
+
+@dataclass
+class _Ids:
+    """Rows counted and their ids summed up, whatever the order."""
+
+    rows: int = 0
+    total: int = 0
+
+    def add(self, ids: Iterable[str]) -> None:
+        for name in ids:
+            self.rows += 1
+            self.total = (self.total + xxhash.xxh3_64_intdigest(name.encode())) & _MASK
+
+
+def verify_run(lake: Lake, run: str) -> Verification:
+    """Recount everything.  Raises DatasetNotFound where the run is unknown or not published."""
+    plan = load_run_plan(lake.objects, run)
+    output = plan.spec["output"]
+    head = head_or_none(lake, output)
+    found = [] if head is None else publications(lake, output, int(head.version))
+    mine = next((publication for publication in found if publication.run == plan.run), None)
+    if mine is None:
+        fix = f"headrace resume {plan.run}"
+        raise DatasetNotFound(f"run {plan.run}", "", "has published nothing yet", fix)
+    report = json.loads(lake.objects.get(report_key(plan.run)))
+    kept, rejects, quarantine = _Ids(), _Ids(), _Ids()
+    for batch in _kept(lake, plan, mine.version):
+        kept.add(batch["id"].to_pylist())
+    dropped: Counter[tuple[int, str]] = Counter()
+    broken: Counter[int] = Counter()
+    for batch in _lost(lake, f"{output}.rejects", plan.run, ["id", "step", "rule"]):
+        rejects.add(batch["id"].to_pylist())
+        dropped.update(zip(batch["step"].to_pylist(), batch["rule"].to_pylist(), strict=True))
+    for batch in _lost(lake, f"{output}.quarantine", plan.run, ["id", "step"]):
+        quarantine.add(batch["id"].to_pylist())
+        broken.update(batch["step"].to_pylist())
+    checks = [
+        _equal("kept rows", kept.rows, report["rows"]["kept"]),
+        _equal("rejected rows", rejects.rows, report["rows"]["rejects"]),
+        _equal("quarantined rows", quarantine.rows, report["rows"]["quarantine"]),
+    ]
+    for step in report["steps"]:
+        index, op = step["index"], step["op"]
+        rules = {rule: n for (at, rule), n in dropped.items() if at == index}
+        checks.append(_equal(f"steps[{index}] {op} dropped", dict(sorted(rules.items())), step["dropped"]))
+        checks.append(_equal(f"steps[{index}] {op} quarantined", broken[index], step["quarantined"]))
+    checks += _recount_input(lake, plan, report, (kept, rejects, quarantine))
+    return Verification(plan.run, tuple(checks))
+
+
+def _equal(name: str, counted: Any, expected: Any) -> Check:
+    return Check(name, counted, expected, counted == expected)
+
+
+def _recount_input(lake: Lake, plan: RunPlan, report: dict[str, Any], outputs: tuple[_Ids, ...]) -> list[Check]:
+    """Read the input again: its rows must be the rows of the outputs, id for id."""
+    extend_search_path(plan.search_path)
+    reader = build(plan.spec).reader
+    read = _Ids()
+    try:
+        for ids in _read_again(lake, plan, reader):
+            read.add(ids)
+    except (InputChanged, OSError, DataError) as error:
+        return [Check("rows read", None, report["rows_in"], None, f"the input cannot be read as planned: {error}")]
+    total = _Ids(sum(o.rows for o in outputs), sum(o.total for o in outputs) & _MASK)
+    return [
+        _equal("rows read", read.rows, report["rows_in"]),
+        _equal("rows read = kept + rejected + quarantined", read.rows, total.rows),
+        _equal("ids read = ids kept, rejected and quarantined", f"{read.total:016x}", f"{total.total:016x}"),
+    ]
+
+
+def _read_again(lake: Lake, plan: RunPlan, reader: Reader) -> Iterator[list[str]]:
+    units = UnitPlan.from_json(lake.objects.get(f"work/{plan.segment_keys[0]}/plan.json"))
+    read = reader.build()
+    for unit in units.units:
+        for part in unit.parts:
+            for batch in read(part, units.schema):
+                yield batch.rows["id"].to_pylist()
+                yield batch.errors["id"].to_pylist()
+
+
+def _kept(lake: Lake, plan: RunPlan, version: int) -> Iterator[pa.RecordBatch]:
+    """Ids of the fragments that this run staged, as they are in its version."""
+    dataset = open_pinned(lake, plan.spec["output"], version)
+    own = set(kept_files(lake.objects, plan.run))
+    fragments = [f for f in dataset.get_fragments() if any(file.path in own for file in f.metadata.files)]
+    if fragments:
+        yield from dataset.scanner(columns=["id"], fragments=fragments).to_batches()
+
+
+def _lost(lake: Lake, name: str, run: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    head = open_head(lake, name)
+    yield from head.scanner(columns=columns, filter=f"run = {text_literal(run)}").to_batches()
