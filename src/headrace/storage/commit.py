@@ -71,10 +71,12 @@ def create_target(lake: Lake, name: str, contract: Contract) -> None:
     if existing is None:
         try:
             with storage_calls(uri):
-                lance.write_dataset(
-                    contract.arrow_schema().empty_table(),
+                # Not write_dataset(mode="create"): in a race its second writer overwrites, at version 2 or later.
+                lance.LanceDataset.commit(
                     uri,
-                    mode="create",
+                    Transaction(0, LanceOperation.Overwrite(contract.arrow_schema(), [])),
+                    max_retries=0,
+                    enable_v2_manifest_paths=True,
                     enable_stable_row_ids=True,  # can be switched on only now; delta() is wrong without
                     storage_options=lake.storage_options(),
                 )
