@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from headrace.errors import DataError
 from headrace.operators.shapes import READ_ERRORS, ReadFunction
+from headrace.pipelines.identity import id_hashes, rename_repeats
 from headrace.pipelines.plan import Unit, schema_from_text
 from headrace.pipelines.records import TABLES, UnitRecord, put_record
 from headrace.pipelines.selection import UnitSelection, selection_of
@@ -125,7 +126,9 @@ def sink_unit(
     state: UnitState, task: SegmentTask, lake: Lake, keys: Callable[[pa.Table], pa.Table] | None
 ) -> UnitRecord:
     """Stage or write scratch, then put the unit's record; returns the record that won."""
-    kept = conform(state, task)
+    kept, renamed = conform(state, task), 0
+    if task.is_last:
+        kept, renamed = rename_repeats(lake.objects, task.run, state.unit, kept)
     rejects = limit_texts(state.rejects, task.rejects) if task.is_last else state.rejects
     tables = {"kept": kept, "rejects": rejects, "quarantine": state.quarantine}
     rows = {name: table.num_rows for name, table in tables.items()}
@@ -136,16 +139,13 @@ def sink_unit(
             place = target(task.output, name)
             rows_of = fit(table, contract_of(lake, place)) if name == "kept" else table
             staged[name] = tuple(stage(lake, place, rows_of))
+        scratch["ids"] = _put(lake, task, state.unit, "ids", id_hashes(kept["id"]))
     else:
         assert keys is not None
         found = keys(kept)
         tables["keys"] = found.add_column(0, "id", kept["id"])
-        token = uuid4().hex
         for name, table in tables.items():
-            body = table_to_bytes(table)
-            place = f"{task.work}/scratch/{state.unit:07d}-{name}-{token}.arrow"
-            lake.objects.put(place, body)
-            scratch[name] = (place, len(body))
+            scratch[name] = _put(lake, task, state.unit, name, table_to_bytes(table))
     fault("unit.after_stage")
     steps = (task.source, *(step for stage_ in task.stages for step in stage_), *((task.barrier,) if task.barrier else ()))
     record = UnitRecord(
@@ -158,11 +158,19 @@ def sink_unit(
         rows=rows,
         staged=staged,
         scratch=scratch,
+        renamed=renamed,
         seconds=time.time() - state.started,
     )
     won = put_record(lake.objects, task.work, record)
     fault("unit.after_record")
     return won
+
+
+def _put(lake: Lake, task: SegmentTask, unit: int, name: str, body: bytes) -> tuple[str, int]:
+    """A scratch object of its own for every attempt; the record says which one counts."""
+    place = f"{task.work}/scratch/{unit:07d}-{name}-{uuid4().hex}"
+    lake.objects.put(place, body)
+    return place, len(body)
 
 
 def target(output: str, name: str) -> str:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headrace.pipelines.chain import target
+from headrace.pipelines.identity import find_repeats, store_repeats
 from headrace.pipelines.plan import RunPlan, load_run_plan
 from headrace.pipelines.records import TABLES, UnitRecord, finished_units, mark_broken
 from headrace.pipelines.spec import Pipeline
@@ -40,21 +41,28 @@ def last_work(plan: RunPlan) -> str:
     return f"runs/{plan.run}/segment-{len(plan.segment_keys) - 1}"
 
 
-def lost_units(lake: Lake, work: str, output: str, records: Sequence[UnitRecord]) -> dict[int, str]:
-    """Units whose record names a file that is gone or has another size; each is set aside, to be done again."""
-    lost: dict[int, str] = {}
+def units_to_redo(lake: Lake, plan: RunPlan, output: str, records: Sequence[UnitRecord]) -> dict[int, str]:
+    """Units that must be done again before publishing, with the reason; their records are set aside.
+
+    Staged files may be gone or cut, and ids may occur twice over all units.
+    """
+    again: dict[int, str] = {}
     for name in TABLES:
-        owner = {file.path: r.unit for r in records for fragment in r.staged.get(name, ()) for file in fragment.files}
-        fragments = [fragment for record in records for fragment in record.staged.get(name, ())]
-        for path in missing_files(lake, target(output, name), fragments) if fragments else []:
-            lost[owner[path]] = f"{target(output, name)}: {path}"
+        place = target(output, name)
+        owner = {file.path: r.unit for r in records for fragment in r.staged[name] for file in fragment.files}
+        fragments = [fragment for record in records for fragment in record.staged[name]]
+        for path in missing_files(lake, place, fragments) if fragments else []:
+            again[owner[path]] = f"its staged file is lost ({place}: {path})"
     for record in records:
         for place, size_bytes in record.scratch.values():
             if lake.objects.size_bytes(place) != size_bytes:
-                lost[record.unit] = place
-    for unit, why in lost.items():
-        mark_broken(lake.objects, work, unit, why)
-    return lost
+                again[record.unit] = f"its scratch is lost ({place})"
+    if not again and (repeats := find_repeats(lake.objects, records)):
+        store_repeats(lake.objects, plan.run, repeats)
+        again = {int(unit): f"{len(ids)} of its ids occur before" for unit, ids in repeats.items()}
+    for unit, why in again.items():
+        mark_broken(lake.objects, last_work(plan), unit, why)
+    return again
 
 
 def report_key(run: str) -> str:

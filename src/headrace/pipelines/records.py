@@ -33,6 +33,7 @@ class UnitRecord:
     rows: Mapping[str, int]  # of kept, rejects, quarantine
     staged: Mapping[str, tuple[StagedFragment, ...]] = field(default_factory=dict)
     scratch: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # table -> object key, bytes
+    renamed: int = 0  # rows whose id repeated one that came before
     seconds: float = 0.0
 
     def to_json(self) -> bytes:
@@ -47,6 +48,7 @@ class UnitRecord:
             "rows": dict(self.rows),
             "staged": {name: [f.to_dict() for f in fragments] for name, fragments in self.staged.items()},
             "scratch": {name: list(place) for name, place in self.scratch.items()},
+            "renamed": self.renamed,
             "seconds": round(self.seconds, 3),
         }
         return json.dumps(plain).encode()

@@ -62,6 +62,7 @@ def make_report(
         "units": len(prepared.units.units),
         "rows_in": funnel.rows_in,
         "rows": funnel.rows,
+        "renamed_ids": sum(record.renamed for record in records),
         "steps": steps,
         "gates": [gate.to_plain() for gate in gates],
         "accepted": accepted_changes(objects, plan.run),

@@ -26,7 +26,7 @@ from headrace.pipelines.local import run_local
 from headrace.pipelines.plan import load_run_plan, schema_to_text
 from headrace.pipelines.prepare import Prepared, Standing, output_schema, prepare, restore_prepared
 from headrace.pipelines.progress import Progress, Silent
-from headrace.pipelines.publish import finish_publication, last_work, lost_units, publish_run, report_key
+from headrace.pipelines.publish import finish_publication, last_work, publish_run, report_key, units_to_redo
 from headrace.pipelines.ray_data import ray_session, run_ray
 from headrace.pipelines.records import finished_units, load_records
 from headrace.pipelines.report import accept_changes, accepted_changes, make_report
@@ -152,14 +152,13 @@ def _work(prepared: Prepared, engine: Engine, cpus: int | None, tell: Progress) 
                 for segment in prepared.segments:
                     _run_segment(prepared, segment, executor, tell)
             records = load_records(lake.objects, last_work(plan), len(prepared.units.units))
-            lost = lost_units(lake, last_work(plan), pipeline.output, records)
-            if not lost:
+            if not (again := units_to_redo(lake, plan, pipeline.output, records)):
                 break
-            for unit, place in lost.items():
-                tell.warn(f"unit {unit} is done again: its staged file is lost ({place})")
+            for unit, why in again.items():
+                tell.warn(f"unit {unit} is done again: {why}")
         else:
             rule = "staged files must stay until they are published"
-            raise StorageUnavailable(f"run {plan.run}", f"units {sorted(lost)} lost files again", rule, "see what deletes them")
+            raise StorageUnavailable(f"run {plan.run}", f"units {sorted(again)}: {again}", rule, "see what deletes them")
         tell.phase("publishing")
         funnel = funnel_of([step.op for step in prepared.steps], records)
         gates = check_gates(pipeline.gates, funnel)

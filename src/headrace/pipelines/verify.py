@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from headrace.storage.lineage import publications
 from headrace.storage.literals import text_literal
 from headrace.storage.open import open_pinned
 
+PLACE = ["source_file", "source_offset"]
 _MASK = (1 << 64) - 1
 
 
@@ -58,16 +59,17 @@ class Verification:
 
 
 @dataclass
-class _Ids:
-    """Rows counted and their ids summed up, whatever the order."""
+class _Places:
+    """Rows counted, and their places in the input summed up whatever the order (an id may have been renamed)."""
 
     rows: int = 0
     total: int = 0
 
-    def add(self, ids: Iterable[str]) -> None:
-        for name in ids:
-            self.rows += 1
-            self.total = (self.total + xxhash.xxh3_64_intdigest(name.encode())) & _MASK
+    def add(self, batch: pa.RecordBatch | pa.Table) -> None:
+        files, offsets = batch["source_file"].to_pylist(), batch["source_offset"].to_pylist()
+        self.rows += batch.num_rows
+        for place in zip(files, offsets, strict=True):
+            self.total = (self.total + xxhash.xxh3_64_intdigest(repr(place).encode())) & _MASK
 
 
 def verify_run(lake: Lake, run: str) -> Verification:
@@ -81,16 +83,16 @@ def verify_run(lake: Lake, run: str) -> Verification:
         fix = f"headrace resume {plan.run}"
         raise DatasetNotFound(f"run {plan.run}", "", "has published nothing yet", fix)
     report = json.loads(lake.objects.get(report_key(plan.run)))
-    kept, rejects, quarantine = _Ids(), _Ids(), _Ids()
+    kept, rejects, quarantine = _Places(), _Places(), _Places()
     for batch in _kept(lake, plan, mine.version):
-        kept.add(batch["id"].to_pylist())
+        kept.add(batch)
     dropped: Counter[tuple[int, str]] = Counter()
     broken: Counter[int] = Counter()
-    for batch in _lost(lake, f"{output}.rejects", plan.run, ["id", "step", "rule"]):
-        rejects.add(batch["id"].to_pylist())
+    for batch in _lost(lake, f"{output}.rejects", plan.run, [*PLACE, "step", "rule"]):
+        rejects.add(batch)
         dropped.update(zip(batch["step"].to_pylist(), batch["rule"].to_pylist(), strict=True))
-    for batch in _lost(lake, f"{output}.quarantine", plan.run, ["id", "step"]):
-        quarantine.add(batch["id"].to_pylist())
+    for batch in _lost(lake, f"{output}.quarantine", plan.run, [*PLACE, "step"]):
+        quarantine.add(batch)
         broken.update(batch["step"].to_pylist())
     checks = [
         _equal("kept rows", kept.rows, report["rows"]["kept"]),
@@ -110,32 +112,32 @@ def _equal(name: str, counted: Any, expected: Any) -> Check:
     return Check(name, counted, expected, counted == expected)
 
 
-def _recount_input(lake: Lake, plan: RunPlan, report: dict[str, Any], outputs: tuple[_Ids, ...]) -> list[Check]:
-    """Read the input again: its rows must be the rows of the outputs, id for id."""
+def _recount_input(lake: Lake, plan: RunPlan, report: dict[str, Any], outputs: tuple[_Places, ...]) -> list[Check]:
+    """Read the input again: its rows must be the rows of the outputs, place for place."""
     extend_search_path(plan.search_path)
     reader = build(plan.spec).reader
-    read = _Ids()
+    read = _Places()
     try:
-        for ids in _read_again(lake, plan, reader):
-            read.add(ids)
+        for batch in _read_again(lake, plan, reader):
+            read.add(batch)
     except (InputChanged, OSError, DataError) as error:
         return [Check("rows read", None, report["rows_in"], None, f"the input cannot be read as planned: {error}")]
-    total = _Ids(sum(o.rows for o in outputs), sum(o.total for o in outputs) & _MASK)
+    total = _Places(sum(o.rows for o in outputs), sum(o.total for o in outputs) & _MASK)
     return [
         _equal("rows read", read.rows, report["rows_in"]),
         _equal("rows read = kept + rejected + quarantined", read.rows, total.rows),
-        _equal("ids read = ids kept, rejected and quarantined", f"{read.total:016x}", f"{total.total:016x}"),
+        _equal("places read = places kept, rejected and quarantined", f"{read.total:016x}", f"{total.total:016x}"),
     ]
 
 
-def _read_again(lake: Lake, plan: RunPlan, reader: Reader) -> Iterator[list[str]]:
+def _read_again(lake: Lake, plan: RunPlan, reader: Reader) -> Iterator[pa.Table]:
     units = UnitPlan.from_json(lake.objects.get(f"work/{plan.segment_keys[0]}/plan.json"))
     read = reader.build()
     for unit in units.units:
         for part in unit.parts:
             for batch in read(part, units.schema):
-                yield batch.rows["id"].to_pylist()
-                yield batch.errors["id"].to_pylist()
+                yield batch.rows
+                yield batch.errors
 
 
 def _kept(lake: Lake, plan: RunPlan, version: int) -> Iterator[pa.RecordBatch]:
@@ -144,7 +146,7 @@ def _kept(lake: Lake, plan: RunPlan, version: int) -> Iterator[pa.RecordBatch]:
     own = set(kept_files(lake.objects, plan.run))
     fragments = [f for f in dataset.get_fragments() if any(file.path in own for file in f.metadata.files)]
     if fragments:
-        yield from dataset.scanner(columns=["id"], fragments=fragments).to_batches()
+        yield from dataset.scanner(columns=PLACE, fragments=fragments).to_batches()
 
 
 def _lost(lake: Lake, name: str, run: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
