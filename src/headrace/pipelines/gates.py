@@ -32,7 +32,9 @@ def check_gates(gates: Gates, funnel: Funnel) -> tuple[GateResult, ...]:
     return (
         GateResult("min_rows", kept, gates.min_rows, kept >= gates.min_rows),
         GateResult("max_drop_frac", dropped, gates.max_drop_frac, dropped <= gates.max_drop_frac),
-        GateResult("max_quarantine_frac", quarantined, gates.max_quarantine_frac, quarantined <= gates.max_quarantine_frac),
+        GateResult(
+            "max_quarantine_frac", quarantined, gates.max_quarantine_frac, quarantined <= gates.max_quarantine_frac
+        ),
     )
 
 
@@ -41,4 +43,6 @@ def require_gates(results: tuple[GateResult, ...], output: str) -> None:
     failed = [r for r in results if not r.passed]
     if failed:
         told = ", ".join(f"{r.gate}: measured {r.value:g}, limit {r.limit:g}" for r in failed)
-        raise GateFailed(f"gates of {output}", told, "a failed gate publishes nothing", "change the gate or the pipeline, run again")
+        raise GateFailed(
+            f"gates of {output}", told, "a failed gate publishes nothing", "change the gate or the pipeline, run again"
+        )

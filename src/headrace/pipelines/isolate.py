@@ -62,7 +62,9 @@ def isolated_stage(task: SegmentTask, stage: int, state: chain.UnitState) -> cha
     for step in steps:
         done.counts.setdefault(step.index, StepCount())
     if done.kept.num_rows == 0 and steps:
-        done.kept = chain.run_stage(chain.UnitState(state.unit, state.kept.slice(0, 0)), build_steps(steps), task.run).kept
+        done.kept = chain.run_stage(
+            chain.UnitState(state.unit, state.kept.slice(0, 0)), build_steps(steps), task.run
+        ).kept
     return done
 
 
@@ -88,7 +90,9 @@ def _blame(task: SegmentTask, steps: tuple[StepTask, ...], row: pa.Table, how: s
         (found,), ended = _child("stage", task, [state.kept], (step,))
         if found is None:
             error = f"killed the worker ({ended}) on each of {len(steps) + 1} tries alone"
-            state.quarantine = pa.concat_tables([state.quarantine, quarantine_rows(state.kept, step, task.run, [(0, error)])])
+            state.quarantine = pa.concat_tables(
+                [state.quarantine, quarantine_rows(state.kept, step, task.run, [(0, error)])]
+            )
             state.counts[step.index] = StepCount(1, 0, quarantined=1)
             state.kept = state.kept.slice(0, 0)
             return [state]

@@ -46,7 +46,9 @@ def _walk(node: yaml.Node, path: str, lines: _Lines, problems: list[str], file: 
             lines[inner] = key_node.start_mark.line + 1
         return plain
     if isinstance(node, yaml.SequenceNode):
-        return [_walk(child, f"{path}.{i}" if path else str(i), lines, problems, file) for i, child in enumerate(node.value)]
+        return [
+            _walk(child, f"{path}.{i}" if path else str(i), lines, problems, file) for i, child in enumerate(node.value)
+        ]
     return yaml.safe_load(yaml.serialize(node))
 
 
@@ -60,16 +62,22 @@ def load_pipeline(path: str | Path, overrides: Iterable[str] = ()) -> Pipeline:
         fix = f"did you mean {file.parent / near[0]}?" if near else "give the path of a pipeline file"
         raise SpecError(str(path), error.strerror or str(error), "a pipeline file must be readable", fix) from error
     except UnicodeDecodeError as error:
-        raise SpecError(str(path), f"byte {error.start}", "a pipeline file must be UTF-8", "save it as UTF-8") from error
+        raise SpecError(
+            str(path), f"byte {error.start}", "a pipeline file must be UTF-8", "save it as UTF-8"
+        ) from error
     lines, problems = _Lines(), list[str]()
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise SpecError(place, str(getattr(error, "problem", error)), "must be YAML", "check indentation and quotes") from error
+        raise SpecError(
+            place, str(getattr(error, "problem", error)), "must be YAML", "check indentation and quotes"
+        ) from error
     if not isinstance(node, yaml.MappingNode):
-        raise SpecError(str(path), "no mapping", "a pipeline file is a mapping with pipeline, output and steps", "see docs/")
+        raise SpecError(
+            str(path), "no mapping", "a pipeline file is a mapping with pipeline, output and steps", "see docs/"
+        )
     mapping = apply_overrides(_walk(node, "", lines, problems, str(path)), overrides)
     return build(mapping, file=str(path), lines=lines, problems=problems)
 

@@ -19,7 +19,7 @@ from headrace.pipelines.publish import record_lineage, standing_runs
 from headrace.pipelines.segments import Segment, Step, segments_of, steps_of
 from headrace.pipelines.spec import Pipeline
 from headrace.pipelines.target import prepare_targets
-from headrace.pipelines.task import build_keys, build_steps, StepTask
+from headrace.pipelines.task import StepTask, build_keys, build_steps
 from headrace.storage.commit import find_run
 from headrace.storage.faults import fault
 from headrace.storage.head import head_or_none

@@ -22,7 +22,19 @@ from headrace.storage.commit import Commit, missing_files, publish
 from headrace.storage.faults import fault
 from headrace.storage.head import open_head
 from headrace.storage.lake import Lake
-from headrace.storage.lineage import PIPELINE, PUBLISHED_AT, QUARANTINE_VERSION, REJECTS_VERSION, SOURCE, SUPERSEDES, LineageRow, lineage_of, live, publications, record
+from headrace.storage.lineage import (
+    PIPELINE,
+    PUBLISHED_AT,
+    QUARANTINE_VERSION,
+    REJECTS_VERSION,
+    SOURCE,
+    SUPERSEDES,
+    LineageRow,
+    lineage_of,
+    live,
+    publications,
+    record,
+)
 from headrace.storage.objects import ObjectStore
 
 
@@ -132,7 +144,9 @@ def superseded_runs(lake: Lake, pipeline: Pipeline, plan: RunPlan, version: int)
     standing = standing_runs(lake, pipeline.output, version)
     if pipeline.write == "append":
         return set()
-    return {run for run, source in standing.items() if pipeline.write == "replace" or source == plan.source_key} - {plan.run}
+    return {run for run, source in standing.items() if pipeline.write == "replace" or source == plan.source_key} - {
+        plan.run
+    }
 
 
 def kept_files(objects: ObjectStore, run: str) -> list[str]:

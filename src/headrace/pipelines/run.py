@@ -117,7 +117,9 @@ def resume(
     refused = [s for s in changed if s.op not in accepted and (s.op, s.digest) not in known]
     if unknown := accepted - {s.op for s in prepared.steps}:
         valid = ", ".join(s.op for s in prepared.steps)
-        raise SpecError("--accept-code-change", ", ".join(sorted(unknown)), f"steps of this run: {valid}", "name one of them")
+        raise SpecError(
+            "--accept-code-change", ", ".join(sorted(unknown)), f"steps of this run: {valid}", "name one of them"
+        )
     if refused:
         told = ", ".join(f"steps[{s.index}] {s.op}" for s in refused)
         flags = " ".join(f"--accept-code-change {s.op}" for s in refused)
@@ -158,7 +160,9 @@ def _work(prepared: Prepared, engine: Engine, cpus: int | None, tell: Progress) 
                 tell.warn(f"unit {unit} is done again: {why}")
         else:
             rule = "staged files must stay until they are published"
-            raise StorageUnavailable(f"run {plan.run}", f"units {sorted(again)}: {again}", rule, "see what deletes them")
+            raise StorageUnavailable(
+                f"run {plan.run}", f"units {sorted(again)}: {again}", rule, "see what deletes them"
+            )
         tell.phase("publishing")
         funnel = funnel_of([step.op for step in prepared.steps], records)
         gates = check_gates(pipeline.gates, funnel)

@@ -34,7 +34,9 @@ def list_runs(lake: Lake) -> list[RunInfo]:
     """All runs, oldest first; a missing lake has none."""
     plans = [load_run_plan(lake.objects, key.rstrip("/").rsplit("/", 1)[-1]) for key in _planned(lake)]
     outputs = {plan.spec["output"]: _publications(lake, plan.spec["output"]) for plan in plans}
-    return sorted((_info(lake, plan, *outputs[plan.spec["output"]]) for plan in plans), key=lambda i: (i.created_at, i.run))
+    return sorted(
+        (_info(lake, plan, *outputs[plan.spec["output"]]) for plan in plans), key=lambda i: (i.created_at, i.run)
+    )
 
 
 def show_run(lake: Lake, run: str) -> dict[str, Any]:
@@ -50,7 +52,11 @@ def show_run(lake: Lake, run: str) -> dict[str, Any]:
 
 
 def _planned(lake: Lake) -> list[str]:
-    return [key for key in lake.objects.folders("runs") if lake.objects.size_bytes(f"{key.rstrip('/')}/plan.json") is not None]
+    return [
+        key
+        for key in lake.objects.folders("runs")
+        if lake.objects.size_bytes(f"{key.rstrip('/')}/plan.json") is not None
+    ]
 
 
 def _publications(lake: Lake, output: str) -> tuple[dict[str, Publication], set[str]]:

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headrace.operators.shapes import SELECTION_SCHEMA, Global
 from headrace.pipelines.records import load_records

@@ -46,7 +46,9 @@ class Pipeline(BaseModel):
         description="source: replace what this pipeline published from the same reader before; "
         "append: add; replace: the result becomes the whole dataset",
     )
-    rejects: RejectsPolicy = Field("text", description="what dropped rows keep: text, coordinates, or a 1 % sample of texts")
+    rejects: RejectsPolicy = Field(
+        "text", description="what dropped rows keep: text, coordinates, or a 1 % sample of texts"
+    )
     unit_bytes: Annotated[int, Field(ge=1024, description="about how much input one unit holds (bytes)")] = 8 * MIB
     gates: Gates = Gates()
     # Serialised as any: a field typed as the base class would be dumped with the base's fields alone, and lose all parameters.
@@ -73,7 +75,9 @@ class Pipeline(BaseModel):
                 raise ValueError(f"steps[{index}] calls a model; this release runs readers, maps and global steps")
         for suffix in (".rejects", ".quarantine"):
             if self.output.endswith(suffix):
-                raise ValueError(f"output must not end in {suffix}: that dataset belongs to {self.output[: -len(suffix)]}")
+                raise ValueError(
+                    f"output must not end in {suffix}: that dataset belongs to {self.output[: -len(suffix)]}"
+                )
         return self
 
     @property

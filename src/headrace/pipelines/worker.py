@@ -53,7 +53,9 @@ class Worker:
             files = ", ".join(dict.fromkeys(part.file.path for part in unit.parts))
             rule = "a reader gives bad rows as errors and does not raise"
             got = f"{type(error).__name__}: {error}"
-            raise DataError(f"unit {unit.number} ({files}), {self.task.source.op}", got, rule, "mend the reader or the file") from error
+            raise DataError(
+                f"unit {unit.number} ({files}), {self.task.source.op}", got, rule, "mend the reader or the file"
+            ) from error
 
     def finish(self, state: chain.UnitState) -> UnitRecord:
         """Run the sink."""
