@@ -33,7 +33,9 @@ def text_chunks(table: pa.Table, column: str, place: str) -> list[pa.LargeString
         )
     chunked = table.column(column)
     if not (pa.types.is_string(chunked.type) or pa.types.is_large_string(chunked.type)):
-        raise DataError(place, f"{column}: {chunked.type}", "the column must be string or large_string", f"cast {column!r} first")
+        raise DataError(
+            place, f"{column}: {chunked.type}", "the column must be string or large_string", f"cast {column!r} first"
+        )
     chunks = []
     row = 0
     for chunk in chunked.chunks:
@@ -41,7 +43,10 @@ def text_chunks(table: pa.Table, column: str, place: str) -> list[pa.LargeString
             chunk.validate(full=True)
         except pa.ArrowInvalid as error:
             raise DataError(
-                place, f"{column}, rows {row} to {row + len(chunk) - 1}: {error}", "text must be UTF-8", "decode it while reading"
+                place,
+                f"{column}, rows {row} to {row + len(chunk) - 1}: {error}",
+                "text must be UTF-8",
+                "decode it while reading",
             ) from error
         row += len(chunk)
         chunks.append(chunk.cast(pa.large_string()))

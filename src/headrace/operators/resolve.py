@@ -94,7 +94,9 @@ def _load(op: str, module_name: str, class_name: str, outside: bool) -> type[Ope
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if outside and (module_name == missing or module_name.startswith(missing + ".")):
-            raise SpecError("op", repr(op), f"there is no module {missing!r} here", "check its name, or install it") from error
+            raise SpecError(
+                "op", repr(op), f"there is no module {missing!r} here", "check its name, or install it"
+            ) from error
         raise MissingDependency(
             f"op {op!r}", "", f"needs the package {missing!r}, which is not installed", "install it, or headrace[all]"
         ) from error

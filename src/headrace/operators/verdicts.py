@@ -63,7 +63,9 @@ class Verdicts:
     def add_to(self, table: pa.Table) -> pa.Table:
         """`table` with the verdict column appended."""
         if VERDICT_COLUMN in table.schema.names:
-            raise DataError(VERDICT_COLUMN, "a table that has it", "only the engine may hand verdicts on", "rename the column")
+            raise DataError(
+                VERDICT_COLUMN, "a table that has it", "only the engine may hand verdicts on", "rename the column"
+            )
         return table.append_column(VERDICT_COLUMN, self.column())
 
     def _notes(self) -> pa.Array:

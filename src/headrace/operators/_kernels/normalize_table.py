@@ -21,7 +21,14 @@ BLANKS = (0x0B, 0x0C, 0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F
 BYTE_ORDER_MARK = 0xFEFF
 
 # Everything else is unassigned, private, or stands for itself in NFC and follows nothing: CJK, Hangul syllables.
-_NFC_RANGES = ((0x80, 0x3400), (0xA000, 0xAC00), (0xD7A4, 0xD800), (0xE000, 0x20000), (0x2F800, 0x2FA20), (0xE0000, 0xE0200))
+_NFC_RANGES = (
+    (0x80, 0x3400),
+    (0xA000, 0xAC00),
+    (0xD7A4, 0xD800),
+    (0xE000, 0x20000),
+    (0x2F800, 0x2FA20),
+    (0xE0000, 0xE0200),
+)
 
 
 def controls() -> list[int]:
@@ -57,7 +64,9 @@ def _equal(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
     return pc.equal(left, right).to_numpy(zero_copy_only=False)
 
 
-def table(controls_dropped: bool, line_ends: bool, blanks: bool, nfc: bool, flags: tuple[int, int, int, int]) -> npt.NDArray[np.uint8]:
+def table(
+    controls_dropped: bool, line_ends: bool, blanks: bool, nfc: bool, flags: tuple[int, int, int, int]
+) -> npt.NDArray[np.uint8]:
     """uint8[0x110000]; `flags` are the kernel's (DROP, BLANK, NEWLINE, MAYBE_NFC)."""
     drop, blank, newline, maybe_nfc = flags
     marks = np.zeros(NUM_CODE_POINTS, np.uint8)
