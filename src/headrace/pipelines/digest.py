@@ -43,7 +43,7 @@ def step_digest(operator: Operator) -> str:
 
 
 def source_digest(module: str) -> str:
-    """Digest of a module's text and of what it imports from its own place.  Raises SpecError where there is no source."""
+    """Digest of a module's text and of what it imports from its own place.  Raises SpecError where it has no source."""
     texts = {name: path.read_bytes().decode("utf-8", "replace") for name, path in sorted(_sources(module).items())}
     return hash_text(*(part for pair in texts.items() for part in pair))
 

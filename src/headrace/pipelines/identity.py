@@ -1,8 +1,9 @@
 """Ids must be unique in what a run publishes, also where the source's own keys are not.
 
-A reader sees one part at a time.  So each unit notes the hashes of its kept ids; before publishing, ids that occur twice are
-found over all units, and the units that hold later occurrences are done again with these rows renamed to `id~suffix`, the
-suffix a hash of text and coordinates.  The first occurrence, in the order of the stored plan, keeps the bare id.
+A reader sees one part at a time.  So each unit notes the hashes of its kept ids; before publishing, ids that occur
+twice are found over all units, and the units that hold later occurrences are done again with these rows renamed to
+`id~suffix`, the suffix a hash of text and coordinates.  The first occurrence, in the order of the stored plan, keeps
+the bare id.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def id_hashes(ids: pa.ChunkedArray) -> bytes:
 
 
 def find_repeats(objects: ObjectStore, records: Sequence[UnitRecord]) -> dict[str, dict[str, bool]]:
-    """Unit -> hash of a repeated id -> may its first row there keep the id; units without repeats to mend are left out."""
+    """Unit -> hash of a repeated id -> may its first row there keep the id; only units with something to mend."""
     hashes = [np.frombuffer(objects.get(record.scratch["ids"][0]), np.uint64) for record in records]
     if not hashes:
         return {}

@@ -1,7 +1,7 @@
 """Run a unit that keeps killing its worker in child processes, and find the rows that do it.
 
-The child works through slices and leaves a result for each; where it dies, the slice without a result is to blame and is cut
-again, until one row stands alone.  That row goes to quarantine with the step and the way the child ended.
+The child works through slices and leaves a result for each; where it dies, the slice without a result is to blame and
+is cut again, until one row stands alone.  That row goes to quarantine with the step and the way the child ended.
 """
 
 from __future__ import annotations

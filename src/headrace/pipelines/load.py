@@ -98,6 +98,7 @@ def build(
             steps.append(built)
     head = {key: value for key, value in mapping.items() if key != "steps"}
     whole = len(steps) == len(listed) and bool(listed)
+    pipeline: Pipeline | None = None
     try:
         # With a broken step the head is still checked, against a stand-in that any head accepts.
         pipeline = Pipeline(steps=tuple(steps), **head) if whole else Pipeline.model_validate({**head, "steps": ()})
@@ -105,9 +106,9 @@ def build(
         for told in _tell(error, Pipeline, "", file, lines):
             if whole or "steps[0] must be a reader" not in told:
                 problems.append(told)
-    if problems:
-        if len(problems) == 1:
-            raise SpecError(problems[0])
+    if len(problems) == 1:
+        raise SpecError(problems[0])
+    if problems or pipeline is None:
         raise SpecError(f"{file or 'pipeline'}: {len(problems)} problems\n  " + "\n  ".join(problems))
     return pipeline
 

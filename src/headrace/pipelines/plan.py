@@ -1,7 +1,7 @@
 """The stored plans: how the input is cut into units, and what a run will do.
 
-Both are create-only objects.  Whoever comes second, or comes back after a crash with other settings, reads what is stored:
-cutting the same input again with another unit size would publish some rows twice and others never.
+Both are create-only objects.  Whoever comes second, or comes back after a crash with other settings, reads what is
+stored: cutting the same input again with another unit size would publish some rows twice and others never.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From finished units to a published version: check, audit, commit quarantine, rejects and kept *last*, then tell.
 
-The kept commit is the publication.  A coordinator killed before it published nothing; one killed after it is found by the
-run id in the transaction, and whoever comes next repairs what follows from it (channel, lineage).
+The kept commit is the publication.  A coordinator killed before it published nothing; one killed after it is found by
+the run id in the transaction, and whoever comes next repairs what follows from it (channel, lineage).
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def units_to_redo(lake: Lake, plan: RunPlan, output: str, records: Sequence[Unit
         fragments = [fragment for record in records for fragment in record.staged[name]]
         for path in missing_files(lake, place, fragments) if fragments else []:
             again[owner[path]] = f"its staged file is lost ({place}: {path})"
-    for record in records:
-        for place, size_bytes in record.scratch.values():
+    for done in records:
+        for place, size_bytes in done.scratch.values():
             if lake.objects.size_bytes(place) != size_bytes:
-                again[record.unit] = f"its scratch is lost ({place})"
+                again[done.unit] = f"its scratch is lost ({place})"
     if not again and (repeats := find_repeats(lake.objects, records)):
         store_repeats(lake.objects, plan.run, repeats)
         again = {int(unit): f"{len(ids)} of its ids occur before" for unit, ids in repeats.items()}

@@ -1,7 +1,8 @@
 """The Ray Data executor: one unit is one row, so that no block boundary can lose or join units.
 
-Descriptions go in, one-row tables come out.  Between two stages a unit travels as an envelope: its description and state, the
-tables as Arrow IPC in a `large_binary` cell.  The last stage yields a small summary; everything else is in the lake.
+Descriptions go in, one-row tables come out.  Between two stages a unit travels as an envelope: its description and
+state, the tables as Arrow IPC in a `large_binary` cell.  The last stage yields a small summary; everything else is in
+the lake.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ OBJECT_STORE_BYTES = 512 << 20
 
 @contextmanager
 def ray_session(num_cpus: int, address: str | None = None) -> Iterator[None]:
-    """Ray for the length of a run: the one that is already connected here, a cluster's, or our own, which ends with us."""
+    """Ray for the length of a run: the one already connected here, a cluster's, or our own, which ends with us."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:

@@ -21,7 +21,7 @@ class UnitRecord:
     """What one finished unit of a segment left behind.
 
     The last segment stages fragments of all three outputs; the others write scratch tables, among them the keys of the
-    global step.  `rows_read` and `read_errors` are the reader's own count (for later segments: rows of the scratch table).
+    global step.  `rows_read` and `read_errors` are the reader's own count, carried on through later segments.
     """
 
     unit: int
@@ -94,8 +94,8 @@ def finished_units(objects: ObjectStore, work: str) -> dict[int, str]:
     """Unit number -> object key of its valid record, from two listings."""
     broken: dict[int, int] = {}
     for info in objects.list(f"{work}/broken/"):
-        number = int(info.key.split("/")[-2])
-        broken[number] = broken.get(number, 0) + 1
+        unit = int(info.key.split("/")[-2])
+        broken[unit] = broken.get(unit, 0) + 1
     found: dict[int, str] = {}
     for info in objects.list(f"{work}/units/"):
         number, version, _ = info.key.rsplit("/", 1)[1].split(".")

@@ -148,6 +148,7 @@ def _work(prepared: Prepared, engine: Engine, cpus: int | None, tell: Progress) 
         if (version := find_run(lake, pipeline.output, plan.run, plan.base_version)) is not None:
             finish_publication(lake, pipeline, plan, version)  # another coordinator of this run was faster
             return _standing(lake, pipeline, Standing(plan.run, version, {"run": f"{plan.run} has a kept commit"}))
+        again: dict[int, str] = {}
         for _ in range(REDO_ROUNDS):
             executor = _Executor(chosen, num_cpus, tell)
             with executor:
@@ -240,7 +241,7 @@ def _run_segment(prepared: Prepared, segment: Segment, executor: _Executor, tell
 
 
 def work_of(prepared: Prepared, segment: Segment) -> str:
-    """Object prefix of a segment: the last is the run's own, the others belong to whoever has the same prefix of steps."""
+    """Object prefix of a segment: the last is the run's own, the others belong to all with the same first steps."""
     return last_work(prepared.plan) if segment.barrier is None else f"work/{segment.key}"
 
 

@@ -1,8 +1,8 @@
 """Steps -> stages -> segments.
 
-A *stage* is a run of neighbouring steps that need the same resources; it is one function on a worker.  A *segment* is the
-stages between two durable hand-offs: it starts at the reader or after a global step, and ends at a global step (whose keys
-it writes) or at the output.
+A *stage* is a run of neighbouring steps that need the same resources; it is one function on a worker.  A *segment* is
+the stages between two durable hand-offs: it starts at the reader or after a global step, and ends at a global step
+(whose keys it writes) or at the output.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Pipeline(BaseModel):
     )
     unit_bytes: Annotated[int, Field(ge=1024, description="about how much input one unit holds (bytes)")] = 8 * MIB
     gates: Gates = Gates()
-    # Serialised as any: a field typed as the base class would be dumped with the base's fields alone, and lose all parameters.
+    # Serialised as any: a field typed as the base class would be dumped with the base's fields, without parameters.
     steps: tuple[SerializeAsAny[Operator], ...] = Field(description="a reader, then maps and global steps")
 
     @field_validator("pipeline", "output")

@@ -1,7 +1,8 @@
 """Run one map step over a table so that one bad row costs one row.
 
-The function sees the whole table first.  Where it raises, the table is halved until the rows that raise stand alone: these
-go to quarantine with the error, the others are kept.  Rows that a filter marked go to the rejects with their verdict.
+The function sees the whole table first.  Where it raises, the table is halved until the rows that raise stand alone:
+these go to quarantine with the error, the others are kept.  Rows that a filter marked go to the rejects with their
+verdict.
 """
 
 from __future__ import annotations
