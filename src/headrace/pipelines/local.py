@@ -27,6 +27,7 @@ def run_local(
     pool = ThreadPoolExecutor(threads, thread_name_prefix="headrace-unit")
     waiting = iter(descriptions)
     running: set[Future[UnitRecord]] = set()
+    stopped = False
     try:
         for _ in range(threads + 1):
             if (description := next(waiting, None)) is not None:
@@ -37,5 +38,8 @@ def run_local(
                 on_record(future.result())
                 if (description := next(waiting, None)) is not None:
                     running.add(pool.submit(one, description))
+    except KeyboardInterrupt:
+        stopped = True  # units in flight may finish or not: nothing depends on it, and a person waits
+        raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=not stopped, cancel_futures=True)

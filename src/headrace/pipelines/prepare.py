@@ -15,15 +15,15 @@ from headrace.operators.shapes import VERDICT_COLUMN
 from headrace.pipelines.digest import hash_json, hash_text
 from headrace.pipelines.manifest import Manifest
 from headrace.pipelines.plan import RunPlan, UnitPlan, run_plan_key, schema_from_text, schema_to_text, stored_unit_plan
-from headrace.pipelines.publish import record_lineage, standing_runs
+from headrace.pipelines.publish import record_lineage
 from headrace.pipelines.segments import Segment, Step, segments_of, steps_of
 from headrace.pipelines.spec import Pipeline
 from headrace.pipelines.target import prepare_targets
 from headrace.pipelines.task import StepTask, build_keys, build_steps
-from headrace.storage.commit import find_run
 from headrace.storage.faults import fault
-from headrace.storage.head import head_or_none
+from headrace.storage.head import head_or_none, version_numbers
 from headrace.storage.lake import Lake
+from headrace.storage.lineage import live, publications
 
 MAX_GENERATIONS = 1000
 
@@ -117,14 +117,15 @@ def _generation(lake: Lake, pipeline: Pipeline, name: str) -> tuple[str, int | N
     if not lake.exists() or (head := head_or_none(lake, pipeline.output)) is None:
         return name, None
     record_lineage(lake, pipeline.output)
-    standing = standing_runs(lake, pipeline.output, int(head.version))
+    found = publications(lake, pipeline.output, int(head.version))
+    versions = {publication.run: publication.version for publication in found}
+    standing = {publication.run for publication in live(found)}
     for generation in range(1, MAX_GENERATIONS):
         run = name if generation == 1 else f"{name}-{generation}"
-        version = find_run(lake, pipeline.output, run)
-        if version is None:
+        if run not in versions:
             return run, None
-        if run in standing:
-            return run, version
+        if run in standing:  # a version that was cleaned away has its rows in the head all the same
+            return run, versions[run] if versions[run] in version_numbers(head) else int(head.version)
     raise SpecError(f"run {name}", f"{MAX_GENERATIONS} generations", "published and replaced too often", "use --fresh")
 
 
