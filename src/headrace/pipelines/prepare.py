@@ -77,7 +77,7 @@ def prepare(pipeline: Pipeline, lake: Lake, fresh: str = "") -> Prepared | Stand
         schemas=tuple(schema_to_text(schema) for schema in schemas),
         step_digests=tuple(step.digest for step in steps),
         input_digest=manifest.digest,
-        source_key=source_key(pipeline, run),
+        source_key=source_key(pipeline, manifest, run),
         search_path=folders,
         base_version=1 if head is None else int(head.version),
         fresh=fresh,
@@ -100,12 +100,12 @@ def compared_of(manifest: Manifest, steps: Sequence[Step]) -> dict[str, str]:
     return compared | {f"steps[{step.index}] {step.op}": f"code and parameters {step.digest[:12]}" for step in steps}
 
 
-def source_key(pipeline: Pipeline, run: str) -> str:
-    """Names the contribution that a later run of the same source replaces."""
+def source_key(pipeline: Pipeline, manifest: Manifest, run: str) -> str:
+    """Names the contribution that a later run of the same source replaces: pipeline, reader and where it reads."""
     if pipeline.write == "append":
         return f"run:{run}"
-    reader = pipeline.to_mapping()["steps"][0]
-    return f"{pipeline.pipeline}:{hash_json(reader)[:16]}"
+    reader, roots = pipeline.to_mapping()["steps"][0], sorted({file.root for file in manifest.files})
+    return f"{pipeline.pipeline}:{hash_json([reader, roots])[:16]}"
 
 
 def _generation(lake: Lake, pipeline: Pipeline, name: str) -> tuple[str, int | None]:
