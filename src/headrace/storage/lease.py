@@ -139,8 +139,9 @@ def _is_gone(owner: str) -> bool:
 
 
 def _highest(objects: ObjectStore, name: str) -> int:
-    epochs = [info.key.rsplit("/", 1)[1] for info in objects.list(f"leases/{name}") if info.key.endswith(".own")]
-    return max((int(epoch.removesuffix(".own")) for epoch in epochs), default=0)
+    files = [info.key.removeprefix(f"leases/{name}/") for info in objects.list(f"leases/{name}")]
+    epochs = [file.removesuffix(".own") for file in files if file.endswith(".own")]
+    return max((int(epoch) for epoch in epochs if epoch.isdigit()), default=0)  # `a` lists the leases of `a/b` too
 
 
 def _key(name: str, epoch: int, kind: str) -> str:
