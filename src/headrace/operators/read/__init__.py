@@ -1,0 +1,1 @@
+"""Readers: files and datasets -> rows with an id, their text, and where they came from."""
