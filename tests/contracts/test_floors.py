@@ -20,7 +20,7 @@ LAZY = {"ray", "prefect", "numba", "polars", "torch", "pandas", "zstandard", "fa
 
 def _check(folder: Path) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1", "NO_COLOR": "1"}
-    command = [str(CHECKER), "--no-cache", "--config", str(folder / "pyproject.toml")]
+    command = [str(CHECKER), "--no-cache"]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
