@@ -1,0 +1,36 @@
+"""One call of the command: what its parts, and whoever has to end it early, must know of each other."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+DEBUG = "--debug"
+
+
+@dataclass
+class Invocation:
+    """Filled by the command while it works; read when it ends, in whichever way."""
+
+    is_json: bool = False
+    is_debug: bool = False
+    run: str = ""  # known once the run is planned
+    lake: str = ""  # as given on the command line, for a line that can be pasted
+    signum: int = 0  # the signal that asked this call to stop
+
+    @classmethod
+    def of(cls, arguments: Sequence[str]) -> tuple[Invocation, list[str]]:
+        """The call and its arguments without `--debug`, which may stand anywhere in front of a `--`."""
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        front, rest = list(arguments[:end]), list(arguments[end:])
+        call = cls(is_json="--json" in front, is_debug=DEBUG in front)
+        return call, [argument for argument in front if argument != DEBUG] + rest
+
+    @property
+    def resume_command(self) -> str:
+        """What continues the run; empty where no run is known."""
+        if not self.run:
+            return ""
+        lake = f" --lake {shlex.quote(self.lake)}" if self.lake else ""
+        return f"headrace resume {self.run}{lake}"
