@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headrace.errors import DataError
+
+T = TypeVar("T", bound=np.generic)
 
 
 class TextBuffers(NamedTuple):
@@ -73,7 +75,7 @@ def text_buffers(texts: pa.LargeStringArray) -> TextBuffers:
     return TextBuffers(_read_only(content), _read_only(window))
 
 
-def _read_only(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _read_only(array: npt.NDArray[T]) -> npt.NDArray[T]:
     """One kind of array for the compiler, whether or not the buffer may be written to."""
     view = array.view() if array.flags.aligned else array.copy()
     view.flags.writeable = False

@@ -100,7 +100,7 @@ def _load(op: str, module_name: str, class_name: str, outside: bool) -> type[Ope
         raise MissingDependency(
             f"op {op!r}", "", f"needs the package {missing!r}, which is not installed", "install it, or headrace[all]"
         ) from error
-    except Exception as error:  # noqa: BLE001  (somebody's module: whatever it raises while importing is told, not hidden)
+    except Exception as error:  # somebody's module: whatever it raises while importing is told, not hidden
         raise SpecError(
             f"op {op!r}", f"{type(error).__name__}: {error}", f"{module_name} failed to import", "fix that module"
         ) from error

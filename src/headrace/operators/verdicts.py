@@ -64,7 +64,7 @@ class Verdicts:
         """`table` with the verdict column appended."""
         if VERDICT_COLUMN in table.schema.names:
             raise DataError(
-                VERDICT_COLUMN, "a table that has it", "only the engine may hand verdicts on", "rename the column"
+                VERDICT_COLUMN, "a table that has it already", "only the engine hands verdicts on", "rename the column"
             )
         return table.append_column(VERDICT_COLUMN, self.column())
 

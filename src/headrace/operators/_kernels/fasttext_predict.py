@@ -144,16 +144,16 @@ def predict(
                     i += 1
                 has_word = True
                 size = i - start
-                entry = -1
-                at = 0
+                entry = np.int64(-1)
+                at = np.int64(0)
                 if size <= _CACHED_WORD_BYTES:
                     at = np.int64(hash_range(text, start, i)) & cache_mask
                     while cache[at] >= 0:
                         entry = np.int64(cache[at])
                         if cached_size[entry] == size and same_bytes(text, cached_start[entry], text, start, size):
                             break
-                        entry = -1
-                        at = (at + 1) & cache_mask
+                        entry = np.int64(-1)
+                        at = np.int64((at + 1) & cache_mask)
                 if entry >= 0:
                     found += cached_found[entry]
                     for k in range(dim):

@@ -21,14 +21,8 @@ BLANKS = (0x0B, 0x0C, 0x20, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F
 BYTE_ORDER_MARK = 0xFEFF
 
 # Everything else is unassigned, private, or stands for itself in NFC and follows nothing: CJK, Hangul syllables.
-_NFC_RANGES = (
-    (0x80, 0x3400),
-    (0xA000, 0xAC00),
-    (0xD7A4, 0xD800),
-    (0xE000, 0x20000),
-    (0x2F800, 0x2FA20),
-    (0xE0000, 0xE0200),
-)
+_NFC_RANGES = ((0x80, 0x3400), (0xA480, 0xAC00), (0xD7A4, 0xD800), (0xF900, 0x13460), (0x16000, 0x17000))
+_MORE_NFC_RANGES = ((0x1B000, 0x20000), (0x2F800, 0x2FA20), (0xE0000, 0xE0200))
 
 
 def controls() -> list[int]:
@@ -44,7 +38,7 @@ def nfc_candidates() -> npt.NDArray[np.uint32]:
     They change by themselves, or carry a combining class (so they may be put in order), or stand second in
     something that composes.
     """
-    points = np.concatenate([np.arange(low, high, dtype=np.uint32) for low, high in _NFC_RANGES])
+    points = np.concatenate([np.arange(low, high, dtype=np.uint32) for low, high in (*_NFC_RANGES, *_MORE_NFC_RANGES)])
     single = pa.array(points.view("<U1"))
     decomposed = pc.utf8_normalize(single, form="NFD")
     is_whole = _equal(decomposed, single)
@@ -61,20 +55,21 @@ def nfc_candidates() -> npt.NDArray[np.uint32]:
 
 
 def _equal(left: pa.Array, right: pa.Array) -> npt.NDArray[np.bool_]:
-    return pc.equal(left, right).to_numpy(zero_copy_only=False)
+    equal: npt.NDArray[np.bool_] = pc.equal(left, right).to_numpy(zero_copy_only=False)
+    return equal
 
 
-def table(
-    controls_dropped: bool, line_ends: bool, blanks: bool, nfc: bool, flags: tuple[int, int, int, int]
+def normalize_table(
+    controls_dropped: bool, line_ends: bool, blanks: bool, nfc: bool, marks: tuple[int, int, int, int]
 ) -> npt.NDArray[np.uint8]:
-    """uint8[0x110000]; `flags` are the kernel's (DROP, BLANK, NEWLINE, MAYBE_NFC)."""
-    drop, blank, newline, maybe_nfc = flags
-    marks = np.zeros(NUM_CODE_POINTS, np.uint8)
+    """uint8[0x110000]; `marks` are the kernel's (DROP, BLANK, NEWLINE, MAYBE_NFC)."""
+    drop, blank, newline, maybe_nfc = marks
+    table = np.zeros(NUM_CODE_POINTS, np.uint8)
     if controls_dropped:
-        marks[controls()] = drop
+        table[controls()] = drop
     if blanks:
-        marks[list(BLANKS)] = blank
-    marks[list(LINE_ENDS) if line_ends else 0x0A] = newline
+        table[list(BLANKS)] = blank
+    table[list(LINE_ENDS) if line_ends else 0x0A] = newline
     if nfc:
-        marks[nfc_candidates()] |= maybe_nfc
-    return marks
+        table[nfc_candidates()] |= maybe_nfc
+    return table

@@ -94,7 +94,7 @@ def _loose(texts: pa.LargeStringArray) -> pa.LargeStringArray:
 
 def _keys(texts: pa.LargeStringArray) -> pa.Array:
     buffers = text_buffers(texts)
-    content = memoryview(buffers.bytes)
+    content = buffers.bytes.data
     digest = xxhash.xxh3_128_digest
     digests = b"".join([digest(content[start:end]) for start, end in pairwise(buffers.offsets.tolist())])
     keys = pa.Array.from_buffers(_KEY.type, len(texts), [None, pa.py_buffer(digests)])
@@ -107,7 +107,7 @@ def _groups(keys: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
     Sorts one half of the keys; only rows that share it are looked at in full.
     """
     first, second = _halves(keys)
-    rows = np.arange(len(first))
+    rows = np.arange(len(first), dtype=np.int64)
     if keys.null_count:
         rows = np.flatnonzero(keys.is_valid().to_numpy())
         first, second = first[rows], second[rows]
@@ -118,7 +118,7 @@ def _groups(keys: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[n
     first, second = first[order], second[order]
     starts = np.ones(len(order), np.bool_)
     starts[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-    groups = np.cumsum(starts)
+    groups = np.cumsum(starts, dtype=np.int64)
     shares = _with_a_neighbour(groups)
     return rows[order[shares]], groups[shares]
 

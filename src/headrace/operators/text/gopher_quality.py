@@ -19,6 +19,8 @@ _PLACE = "text.gopher_quality"
 # Paper, appendix A.1.1.
 _STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")
 
+_Measure = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
 
 class GopherQuality(Map):
     """A document without the shape of prose is dropped, by the first rule that it breaks.
@@ -72,7 +74,9 @@ class GopherQuality(Map):
             if bottom is not None and top is not None and bottom > top:
                 raise ValueError(f"{low} {bottom} is above {high} {top}: nothing would pass")
         if self.min_stop_words is not None and self.min_stop_words > len(self.stop_words):
-            raise ValueError(f"min_stop_words {self.min_stop_words} is more than there are stop_words: nothing would pass")
+            raise ValueError(
+                f"min_stop_words {self.min_stop_words} is more than there are stop_words: nothing would pass"
+            )
         return self
 
     def build(self) -> MapFunction:
@@ -114,14 +118,16 @@ class GopherQuality(Map):
 
 def _ratio(part: npt.NDArray[np.int64], whole: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """NaN, which no rule takes exception to, where there is nothing to divide by."""
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    ratio = np.full(len(part), np.nan)
+    np.divide(part, whole, out=ratio, where=whole > 0)
+    return ratio
 
 
-def _at_least(verdicts: Verdicts, rule: str, value: npt.NDArray[np.generic], limit: float | None) -> None:
+def _at_least(verdicts: Verdicts, rule: str, value: _Measure, limit: float | None) -> None:
     if limit is not None:
         verdicts.drop(rule, value < limit, value, limit)
 
 
-def _at_most(verdicts: Verdicts, rule: str, value: npt.NDArray[np.generic], limit: float | None) -> None:
+def _at_most(verdicts: Verdicts, rule: str, value: _Measure, limit: float | None) -> None:
     if limit is not None:
         verdicts.drop(rule, value > limit, value, limit)

@@ -26,12 +26,12 @@ class Language(Map):
 
     fastText's model of 176 languages reads four windows of 256 bytes, spread from start to end, so that a page whose
     head is in English is still found out; more bytes add nothing.  Texts below about 100 characters are often wrong
-    in every such model; below a score of .3 most labels are wrong, so those say "unknown".  Existing columns of the same names are replaced.
+    in every such model; below a score of .3 most labels are, so those say "unknown".
 
     Columns
         reads    text: string or large_string, null allowed
         writes   language: string, a code of the model such as "en", or "unknown"; null for a null text
-                 language_score: float32 in [0, 1], probability of the best label
+                 language_score: float32 in [0, 1], probability of the best label; both replace a column of the name
                  the verdict, where `keep` or `min_score` is given: rules "null_text", "language", "language_score"
         rows     n -> n, order kept
     Cost: CPU, O(min(bytes, 1 kB)) a row; 13 MB of memory.  See the folder's README for MB/s.
@@ -51,7 +51,9 @@ class Language(Map):
     min_score: float | None = Field(None, ge=0, le=1, description="lowest score that stays")
     unknown_below: float = Field(0.3, ge=0, le=1, description='a score below it makes the language "unknown"')
     num_windows: int = Field(4, ge=1, le=64, description="pieces of a long text that are read")
-    window_bytes: int = Field(256, ge=64, le=1 << 20, description="length of a piece (bytes); all of a shorter text is read")
+    window_bytes: int = Field(
+        256, ge=64, le=1 << 20, description="length of a piece (bytes); all of a shorter text is read"
+    )
 
     def build(self) -> MapFunction:
         """Read the model once per process, compile or load the kernel."""
@@ -80,7 +82,9 @@ class Language(Map):
             verdicts.drop("null_text", is_null)
             if self.keep is not None:
                 kept = pc.is_in(languages, pa.array(self.keep, pa.string())).to_numpy(zero_copy_only=False)
-                verdicts.drop("language", ~kept, scores, note=pc.binary_join_element_wise("language is ", languages, ""))
+                verdicts.drop(
+                    "language", ~kept, scores, note=pc.binary_join_element_wise("language is ", languages, "")
+                )
             if self.min_score is not None:
                 verdicts.drop("language_score", scores < np.float32(self.min_score), scores, self.min_score)
             return verdicts.add_to(table)

@@ -86,11 +86,13 @@ class Length(Map):
 
 
 def _count_chars(texts: pa.LargeStringArray) -> _Counts:
-    return pc.fill_null(pc.utf8_length(texts), 0).to_numpy(zero_copy_only=False)
+    counts: _Counts = pc.fill_null(pc.utf8_length(texts), 0).to_numpy(zero_copy_only=False)
+    return counts
 
 
 def _count_bytes(texts: pa.LargeStringArray) -> _Counts:
-    return pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
+    counts: _Counts = pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False)
+    return counts
 
 
 def _word_counter() -> Callable[[pa.LargeStringArray], _Counts]:

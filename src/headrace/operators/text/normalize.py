@@ -45,25 +45,21 @@ class Normalize(Map):
     def build(self) -> MapFunction:
         """Compile or load the kernel and make the character table."""
         require_numba(_PLACE)
-        from headrace.operators._kernels import normalize, normalize_table
+        from headrace.operators._kernels import normalize as kernel
+        from headrace.operators._kernels.normalize_table import normalize_table
 
-        table_of_marks = normalize_table.table(
-            self.controls,
-            self.line_ends,
-            self.blanks,
-            self.nfc,
-            (normalize.DROP, normalize.BLANK, normalize.NEWLINE, normalize.MAYBE_NFC),
-        )
+        marks = (kernel.DROP, kernel.BLANK, kernel.NEWLINE, kernel.MAYBE_NFC)
+        marks_of = normalize_table(self.controls, self.line_ends, self.blanks, self.nfc, marks)
 
         def normalize_chunk(texts: pa.LargeStringArray) -> pa.LargeStringArray:
             buffers = text_buffers(texts)
             out = np.empty(buffers.offsets[-1] - buffers.offsets[0], np.uint8)
             out_offsets = np.empty(len(texts) + 1, np.int64)
             needs_nfc = np.zeros(len(texts), np.bool_)
-            normalize.normalize_rows(
+            kernel.normalize_rows(
                 buffers.bytes,
                 buffers.offsets,
-                table_of_marks,
+                marks_of,
                 self.trim_lines,
                 self.limit_newlines,
                 self.trim_text,
@@ -77,11 +73,11 @@ class Normalize(Map):
                 done = pc.replace_with_mask(done, rows, pc.utf8_normalize(done.filter(rows), form="NFC"))
             return pc.if_else(texts.is_valid(), done, None) if texts.null_count else done
 
-        def normalize_rows(table: pa.Table) -> pa.Table:
+        def normalize(table: pa.Table) -> pa.Table:
             chunks = [normalize_chunk(chunk) for chunk in text_chunks(table, self.column, _PLACE)]
             at = table.schema.get_field_index(self.column)
             field = table.schema.field(at)
             column = pa.chunked_array([chunk.cast(field.type) for chunk in chunks], field.type)
             return table.set_column(at, field, column)
 
-        return normalize_rows
+        return normalize
