@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,15 @@ class _Lines(dict[str, int]):
         return f"{file}{line} {shown}".strip() if file else shown
 
 
-def _walk(node: yaml.Node, path: str, lines: _Lines, problems: list[str], file: str) -> Any:
+def _walk(
+    node: yaml.Node, path: str, lines: _Lines, problems: list[str], file: str, around: tuple[yaml.Node, ...] = ()
+) -> Any:
     """The plain value of a node; notes lines, and keys that occur twice (YAML itself would keep the last)."""
     lines[path] = node.start_mark.line + 1
+    if node in around:
+        problems.append(f"{lines.place(file, path)}: an alias refers to what it is part of; write the value out")
+        return None
+    around = (*around, node)
     if isinstance(node, yaml.MappingNode):
         plain: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -42,14 +49,20 @@ def _walk(node: yaml.Node, path: str, lines: _Lines, problems: list[str], file: 
             inner = f"{path}.{key}" if path else key
             if key in plain:
                 problems.append(f"{file}:{key_node.start_mark.line + 1} {inner}: the key occurs twice; keep one")
-            plain[key] = _walk(value_node, inner, lines, problems, file)
+            plain[key] = _walk(value_node, inner, lines, problems, file, around)
             lines[inner] = key_node.start_mark.line + 1
         return plain
     if isinstance(node, yaml.SequenceNode):
         return [
-            _walk(child, f"{path}.{i}" if path else str(i), lines, problems, file) for i, child in enumerate(node.value)
+            _walk(child, f"{path}.{i}" if path else str(i), lines, problems, file, around)
+            for i, child in enumerate(node.value)
         ]
-    return yaml.safe_load(yaml.serialize(node))
+    try:
+        return yaml.safe_load(yaml.serialize(node))
+    except (yaml.YAMLError, ValueError):
+        got = f"got {node.value!r} with the tag {node.tag}"
+        problems.append(f"{lines.place(file, path)}: {got}; must be a plain YAML value; leave the tag out or quote it")
+        return None
 
 
 def load_pipeline(path: str | Path, overrides: Iterable[str] = ()) -> Pipeline:
@@ -148,9 +161,13 @@ def _tell(
             yield f"{place}: got {problem['input']!r}; no such key; {hint}"
         elif problem["type"] == "missing":
             yield f"{place}: missing; the key is required; add it"
+        elif problem["type"] == "value_error" and not inner:
+            told = problem["msg"].removeprefix("Value error, ")
+            step = re.match(r"steps\[(\d+)\] ", told)  # a rule about the whole that names the step that breaks it
+            yield f"{lines.place(file, f'steps.{step[1]}')} {told[step.end() :]}" if step else f"{place}: {told}"
         else:
-            got = "" if problem["type"] == "value_error" and not inner else f"got {problem['input']!r}; "
-            yield f"{place}: {got}{problem['msg'].removeprefix('Value error, ')}"
+            hint = "; quote it" if problem["type"] == "string_type" and isinstance(problem["input"], bool | int) else ""
+            yield f"{place}: got {problem['input']!r}; {problem['msg'].removeprefix('Value error, ')}{hint}"
 
 
 def _model_at(kind: type[BaseModel], location: tuple[int | str, ...]) -> type[BaseModel] | None:
