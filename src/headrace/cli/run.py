@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from headrace.storage.lake import Lake
 
 PREVIEW_ROWS = 20
+EXAMPLE_FRAGMENTS = 32
+"""So many are searched for a row to ask about; more is not worth the wait."""
 
 
 def run(
@@ -141,7 +143,7 @@ def _speed(tell: Lines) -> str:
     if not tell.rows_read:
         return f"{duration(tell.seconds)}; all units were finished before"
     rows, num_bytes = tell.rows_read, tell.bytes_read
-    rates = f"{count(round(rows / tell.seconds))} rows/s, {num_bytes / tell.seconds / 1e6:.2f} MB/s"
+    rates = f"{count(round(rows / tell.seconds))} rows/s, {size(num_bytes / tell.seconds)}/s"
     return f"{duration(tell.seconds)}: {count(rows)} rows, {size(num_bytes)} read; {rates}"
 
 
@@ -151,19 +153,23 @@ def _example(lake: Lake, result: RunResult) -> tuple[str, str] | None:
     from headrace.storage.literals import text_literal
     from headrace.storage.open import open_version
 
+    rows = result.report.get("rows", {})
     ours = f"run = {text_literal(result.run)}"
-    for suffix, outcome, wanted in (
-        (".rejects", "dropped", ours),
-        (".quarantine", "quarantined", ours),
-        ("", "kept", None),
+    for name, outcome, reference, wanted in (
+        ("rejects", "dropped", f"{result.output}.rejects", ours),
+        ("quarantine", "quarantined", f"{result.output}.quarantine", ours),
+        ("kept", "kept", result.reference, None),
     ):
+        if not rows.get(name):
+            continue
         try:
-            dataset = open_version(lake, f"{result.output}{suffix}" if suffix else result.reference)
+            fragments = open_version(lake, reference).get_fragments()
         except DatasetNotFound:
             continue
-        found = dataset.to_table(columns=["id"], filter=wanted, limit=1)
-        if found.num_rows:
-            return outcome, found["id"][0].as_py()
+        for fragment in fragments[: -EXAMPLE_FRAGMENTS - 1 : -1]:  # the newest first: there lie this run's rows
+            found = fragment.to_table(columns=["id"], filter=wanted, limit=1)
+            if found.num_rows:
+                return outcome, found["id"][0].as_py()
     return None
 
 

@@ -11,8 +11,9 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,13 +56,24 @@ class RunResult:
     output: str
     version: int
     status: Literal["published", "already published"]
-    report: dict[str, Any]
-    compared: dict[str, str]
+    report: dict[str, Any] = field(repr=False)
+    compared: dict[str, str] = field(repr=False)
 
     @property
     def reference(self) -> str:
         """`name@version` of what was published."""
         return f"{self.output}@{self.version}"
+
+    def _repr_html_(self) -> str:
+        names = ("index", "op", "rows_in", "kept", "dropped", "quarantined")
+        head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in names)
+        body = ""
+        for step in self.report.get("steps", []):
+            told = {**step, "dropped": ", ".join(f"{rule} {n:,}" for rule, n in step["dropped"].items())}
+            cells = (f"{told[name]:,}" if isinstance(told[name], int) else escape(told[name]) for name in names)
+            body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        title = f"<b>{escape(self.reference)}</b>, {self.status}, run {escape(self.run)}"
+        return f"<p>{title}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def run(
