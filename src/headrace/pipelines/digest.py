@@ -1,8 +1,9 @@
 """Digests that say *what* a step does: its source code and its parameters, chained through the steps before it.
 
 A step's source is its operator's module and every module that it imports from the same place: for our own operators
-the package `headrace.operators`, for outside code its top-level package, or its folder where it is a lone module.
-Imports are followed in the text, without running it.  Package versions are recorded elsewhere and not part of a digest.
+the package `headrace.operators`, for outside code its top-level package, or its folder where it is a lone module
+(but nothing that is installed there: a virtual environment often lies beside the user's own modules).  Imports are
+followed in the text, without running it.  Package versions are recorded elsewhere and not part of a digest.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from headrace.operators.resolve import operator_name
 from headrace.operators.shapes import Operator
 
 _OURS = ("headrace.operators", "headrace.synthesis")
+_INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def hash_text(*parts: str) -> str:
@@ -80,12 +83,16 @@ def _same_place(module: str, root: Path, name: str, path: Path) -> bool:
         return name.startswith(_OURS)
     if "." in module:
         return name.split(".")[0] == module.split(".")[0]
-    return path.parent == root.parent or root.parent in path.parents
+    return name == module or (root.parent in path.parents and not any(path.is_relative_to(own) for own in _INSTALLED))
 
 
 def _imports(path: Path, package: str) -> Iterable[str]:
     """Names that may be modules: `import a.b`, and for `from a import b` both `a` and `a.b`."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    try:
+        tree = ast.parse(path.read_bytes())
+    except SyntaxError:  # for another Python, and imported under a condition
+        return
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
