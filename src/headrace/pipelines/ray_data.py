@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -41,7 +42,9 @@ def ray_session(num_cpus: int, address: str | None = None) -> Iterator[None]:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
     if address is None:
         options |= {"num_cpus": num_cpus, "include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
-    ray.init(address=address or "local", **options)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "lance is not fork-safe")  # Ray's children exec at once and never see lance
+        ray.init(address=address or "local", **options)
     try:
         yield
     finally:
