@@ -1,4 +1,4 @@
-"""Every path, link, dotted name, operator and make target that the documents cite is there."""
+"""Every path, link, dotted name, operator, command and make target that the documents cite is there."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import importlib
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from headrace.cli.main import app
 from headrace.operators.resolve import names as operator_names
 from tests.contracts._repository import ROOT
 
@@ -18,8 +21,9 @@ LINK = re.compile(r"\[[^\]\n]*\]\(([^)#\s]+)[^)\n]*\)")
 DOTTED = re.compile(r"\bheadrace(?:\.[A-Za-z_]\w*)+")
 PATH = re.compile(r"\.?[\w-][\w.-]*(/[\w.-]+)*/?")
 TARGET = re.compile(r"\bmake ([a-z]+)\b")
+COMMAND = re.compile(r"(?<![\w./-])headrace ([a-z][^\n`#|&;]*)")
 CITED_ENDINGS = (".py", ".md", ".toml", ".txt", ".sh")
-# Look like module paths, and are not: keys of a commit's properties, and an event.
+# Look like module paths, and are not: keys of a commit's properties and of a field's metadata, and an event.
 NOT_MODULES = {
     "headrace.run",
     "headrace.pipeline",
@@ -27,6 +31,8 @@ NOT_MODULES = {
     "headrace.supersedes",
     "headrace.rejects_version",
     "headrace.quarantine_version",
+    "headrace.published_at",
+    "headrace.mode",
     "headrace.dataset.published",
 }
 
@@ -107,8 +113,46 @@ def _dead_operators(text: str) -> list[str]:
 
 def _dead_targets(text: str) -> list[str]:
     known = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-    code = [block[1] for block in FENCE.findall(text)] + SPAN.findall(_prose(text))
-    return sorted({target for piece in code for target in TARGET.findall(piece)} - known)
+    return sorted({target for piece in _code(text) for target in TARGET.findall(piece)} - known)
+
+
+def _code(text: str) -> list[str]:
+    return [block[1] for block in FENCE.findall(text)] + SPAN.findall(_prose(text))
+
+
+@cache
+def _command_line() -> dict[str, set[str]]:
+    """ "run", "dataset why", ... -> its options; a group has none of its own but the root's."""
+    root = typer.main.get_command(app)
+    found: dict[str, set[str]] = {}
+    todo: list[tuple[str, Any]] = [("", root)]
+    while todo:
+        name, command = todo.pop()
+        found[name] = {
+            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        todo += [(f"{name} {word}".strip(), below) for word, below in getattr(command, "commands", {}).items()]
+    return found
+
+
+def _dead_commands(text: str) -> list[str]:
+    known = _command_line()
+    dead = []
+    for line in (match for piece in _code(text) for match in COMMAND.findall(piece)):
+        words = line.split()
+        name = next((name for cut in (2, 1) if (name := " ".join(words[:cut])) in known), None)
+        # A group's second word is a command of it ("dataset ls"), or a placeholder ("dataset …").
+        if name is None or (_is_group(name) and words[1:] and re.fullmatch("[a-z]+", words[1])):
+            dead.append(line)
+            continue
+        options = {word.partition("=")[0] for word in words if re.match(r"--[a-z]", word)}
+        if options - known[name] - known[""] - {"--help"}:
+            dead.append(line)
+    return dead
+
+
+def _is_group(name: str) -> bool:
+    return any(other.startswith(f"{name} ") for other in _command_line())
 
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: path.relative_to(ROOT).as_posix())
@@ -119,6 +163,7 @@ def test_what_a_document_cites_is_there(path: Path) -> None:
     assert _dead_names(text) == []
     assert _dead_operators(text) == []
     assert _dead_targets(text) == []
+    assert _dead_commands(text) == []
 
 
 def test_dead_citations_are_seen() -> None:
@@ -127,9 +172,12 @@ def test_dead_citations_are_seen() -> None:
         "`headrace.errors.NoneError` `headrace.none` `text.none`\n"
         "Fine: [this](CONTRIBUTING.md) `docs/python` `pages/calm.lance` `lake/a/b.json` `headrace.errors.DataError`.\n"
         "```python title=none.py\nimport headrace.none2\n```\n```\nheadrace.none3\n```\n"
+        "`headrace none` `headrace dataset none` `headrace run a.yaml --none`\n"
+        "Fine: `headrace run a.yaml --engine ray` `headrace dataset …`\n"
     )
     assert _dead_links(text, ROOT) == ["docs/none.md"]
     assert _dead_paths(text, ROOT) == ["src/headrace/none.py", "storage/none.py", "none.py", "tests/none/"]
     assert _dead_names(text) == ["headrace.errors.NoneError", "headrace.none", "headrace.none3"]
     assert _dead_operators(text) == ["text.none"]
     assert _dead_targets(text) == ["none"]
+    assert _dead_commands(text) == ["none", "dataset none", "run a.yaml --none"]
