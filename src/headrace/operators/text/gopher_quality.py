@@ -55,11 +55,11 @@ class GopherQuality(Map):
     max_ellipsis_lines_frac: float | None = Field(0.3, ge=0, le=1, description="most lines that end with an ellipsis")
     min_alpha_words_frac: float | None = Field(0.8, ge=0, le=1, description="fewest words with an alphabetic character")
     min_stop_words: int | None = Field(2, ge=0, description="fewest distinct stop words")
-    stop_words: tuple[str, ...] = Field(_STOP_WORDS, description="case-sensitive words of the language")
+    stop_words: list[str] = Field(list(_STOP_WORDS), description="case-sensitive words of the language")
 
     @field_validator("stop_words")
     @classmethod
-    def _can_match(cls, stop_words: tuple[str, ...]) -> tuple[str, ...]:
+    def _can_match(cls, stop_words: list[str]) -> list[str]:
         for word in stop_words:
             if word.split() != [word]:
                 raise ValueError(f"{word!r} can match no word: stop words have no white space and are not empty")

