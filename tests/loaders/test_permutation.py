@@ -40,6 +40,14 @@ def test_one_call_or_many_give_the_same() -> None:
     assert np.concatenate([permutation(np.arange(i, i + 10)) for i in range(0, 1_000, 10)]).tolist() == whole.tolist()
 
 
+@pytest.mark.parametrize("length", [2, 5, 1_000, 65_536, 65_537, 10**6, 10**10 + 1, 2**40 + 1])
+@pytest.mark.parametrize("table_limit", [TABLE_LIMIT, FEISTEL])
+def test_one_place_is_the_place_in_the_array(length: int, table_limit: int) -> None:
+    permutation = Permutation(length, 5, table_limit)
+    positions = [*range(min(length, 100)), length // 3, length - 1]
+    assert [permutation.place(position) for position in positions] == permutation(np.array(positions)).tolist()
+
+
 @pytest.mark.parametrize(("length", "table_limit"), [(5_000, TABLE_LIMIT), (5_000, FEISTEL), (200_000, TABLE_LIMIT)])
 def test_keys_give_unlike_orders(length: int, table_limit: int) -> None:
     orders = [Permutation(length, fold(1, epoch), table_limit)(np.arange(length)) for epoch in range(4)]

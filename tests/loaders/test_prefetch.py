@@ -95,17 +95,29 @@ def test_collection_in_its_own_thread_does_not_lock_up() -> None:
     wait_for_threads()
 
 
-def test_ctrl_c_reaches_a_reader_that_waits() -> None:
-    may_end = threading.Event()
+def test_ctrl_c_reaches_a_reader_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_end, is_waiting = threading.Event(), threading.Event()
 
     def source() -> Generator[int, None, None]:
-        may_end.wait(10)
+        may_end.wait(30)
         yield 1
 
     ahead = Prefetch(source(), 1)
-    main = threading.main_thread().ident
-    assert main is not None
-    killer = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
+    changed = ahead._shared.changed
+    true_wait = changed.wait
+
+    def wait(timeout: float | None = None) -> bool:
+        is_waiting.set()
+        return true_wait(timeout)
+
+    monkeypatch.setattr(changed, "wait", wait)
+    main = threading.get_ident()
+
+    def interrupt() -> None:
+        is_waiting.wait(30)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    killer = threading.Thread(target=interrupt)
     killer.start()
     with pytest.raises(KeyboardInterrupt):
         next(ahead)

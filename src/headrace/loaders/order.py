@@ -12,7 +12,7 @@
    keyed hashes.  Pieces are what is read.
 
 Batch size, threads and prefetching appear nowhere.  A batch of n <= C rows comes from n lanes, that is from n blocks.
-Memory: the block permutation (512 KB at most) and one window of 64 block numbers a lane.
+Memory: the block permutation, 512 KB at most.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ import numpy as np
 
 from headrace.loaders.permutation import Permutation, Places, fold, shuffled
 
-LANES = 32
+LANES = 64
 """Blocks that a batch draws from.  More would mix wider and hold more rows in memory (about 2.5 blocks a lane)."""
 
 _BLOCKS_PER_LANE = 4  # at least, where there are rows enough: a small dataset gets shorter blocks
-_WINDOW = 64  # block numbers computed in one call; a lane walks through them in order
 _PURPOSE_BLOCKS, _PURPOSE_ROTATION, _PURPOSE_ROWS = 1, 2, 3
 
 
@@ -62,7 +61,6 @@ class Order:
         self._num_full = num_rows // self.block_rows
         self._blocks = Permutation(self._num_full, fold(self._key, _PURPOSE_BLOCKS))
         self._rotation = fold(self._key, _PURPOSE_ROTATION) % num_rows
-        self._windows: dict[int, Places] = {}
 
     def lane_length(self, lane: int) -> int:
         """Rows that this lane delivers in the epoch."""
@@ -109,20 +107,9 @@ class Order:
             low = phase
         elif offset < phase < high:
             high = phase
-        first_row = self._block(number) * self.block_rows + (on_line - (offset - low)) - block_low
+        block = self._blocks.place(number) if number < self._num_full else number  # the short one always lies last
+        first_row = block * self.block_rows + (on_line - (offset - low)) - block_low
         return Piece(lane, (low - phase) % length, high - low, first_row, fold(self._key, _PURPOSE_ROWS, first_row))
-
-    def _block(self, number: int) -> int:
-        """The block of the dataset that lies `number`-th on the line; the short one always lies last."""
-        if number >= self._num_full:
-            return number
-        window, place = divmod(number, _WINDOW)
-        if window not in self._windows:
-            if len(self._windows) >= 2 * self.num_lanes:  # a lane is in one window at a time, at a border in two
-                self._windows.clear()
-            numbers = np.arange(window * _WINDOW, min((window + 1) * _WINDOW, self._num_full))
-            self._windows[window] = self._blocks(numbers)
-        return int(self._windows[window][place])
 
 
 def positions(start: int, stop: int, lane: int, num_lanes: int) -> tuple[int, int]:

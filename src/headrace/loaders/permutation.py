@@ -7,7 +7,7 @@ encryption a place on average, whatever the length.
 
 What these functions give is frozen (golden vectors in the tests): a change would reorder every saved stream.
 Cost (measured 2026-12-01): table 8 bytes a place, at most 512 KB; Feistel 0.07 us a place in calls of 65,536 and
-4.5 us in calls of 64.
+6 us one place at a time, in plain integers.
 """
 
 from __future__ import annotations
@@ -35,14 +35,18 @@ def mix(words: _Words) -> _Words:
     return mixed ^ (mixed >> np.uint64(31))
 
 
+def _mix_one(word: int) -> int:
+    """`mix` of one word, without NumPy: ten times faster than a call with a short array."""
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _MASK
+    return word ^ (word >> 31)
+
+
 def fold(*parts: int) -> int:
     """One 64-bit key from whole numbers of any size and sign (seed, epoch, purpose); their order matters."""
     key = 0
     for part in parts:
-        key = (key + _GOLDEN + (part & _MASK)) & _MASK
-        key = ((key ^ (key >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        key = ((key ^ (key >> 27)) * 0x94D049BB133111EB) & _MASK
-        key ^= key >> 31
+        key = _mix_one((key + _GOLDEN + (part & _MASK)) & _MASK)
     return key
 
 
@@ -61,10 +65,9 @@ class Permutation:
         self._is_table = length <= table_limit
         # From length - 1: 2**k + 1 places need k + 1 bits; a width from the length itself loses one of them.
         bits = max(2, (length - 1).bit_length())
-        low = bits // 2
-        self._low_bits = np.uint64(low)
-        self._low_mask, self._high_mask = np.uint64((1 << low) - 1), np.uint64((1 << (bits - low)) - 1)
-        self._round_keys = [np.uint64(fold(key, number)) for number in range(ROUNDS)]
+        self._low_bits = bits // 2
+        self._low_mask, self._high_mask = (1 << self._low_bits) - 1, (1 << (bits - self._low_bits)) - 1
+        self._round_keys = [fold(key, number) for number in range(ROUNDS)]
 
     def __call__(self, positions: Places) -> Places:
         """The places of these positions, each in [0, length)."""
@@ -77,17 +80,36 @@ class Permutation:
             outside = outside[places[outside] >= np.uint64(self.length)]
         return places.astype(np.int64)
 
+    def place(self, position: int) -> int:
+        """The place of one position."""
+        if self._is_table:
+            return int(self._table[position])
+        place = self._encrypt_one(position)
+        while place >= self.length:
+            place = self._encrypt_one(place)
+        return place
+
     @cached_property
     def _table(self) -> Places:
         return shuffled(self.length, self.key)
 
     def _encrypt(self, words: _Words) -> _Words:
-        golden = np.uint64(_GOLDEN)
-        high, low = words >> self._low_bits, words & self._low_mask
+        golden, low_bits = np.uint64(_GOLDEN), np.uint64(self._low_bits)
+        low_mask, high_mask = np.uint64(self._low_mask), np.uint64(self._high_mask)
+        high, low = words >> low_bits, words & low_mask
         for number, key in enumerate(self._round_keys):
             if number % 2:
-                low = low ^ (mix(high * golden + key) & self._low_mask)
+                low = low ^ (mix(high * golden + np.uint64(key)) & low_mask)
             else:
-                high = high ^ (mix(low * golden + key) & self._high_mask)
-        joined: Any = (high << self._low_bits) | low
+                high = high ^ (mix(low * golden + np.uint64(key)) & high_mask)
+        joined: Any = (high << low_bits) | low
         return joined  # type: ignore[no-any-return]
+
+    def _encrypt_one(self, word: int) -> int:
+        high, low = word >> self._low_bits, word & self._low_mask
+        for number, key in enumerate(self._round_keys):
+            if number % 2:
+                low ^= _mix_one((high * _GOLDEN + key) & _MASK) & self._low_mask
+            else:
+                high ^= _mix_one((low * _GOLDEN + key) & _MASK) & self._high_mask
+        return (high << self._low_bits) | low
