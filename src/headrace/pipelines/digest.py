@@ -13,7 +13,7 @@ import hashlib
 import importlib.util
 import json
 import sysconfig
-from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def _sources(module: str) -> dict[str, Path]:
             continue
         found[name] = path
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        waiting.extend(_imports(path, package))
+        waiting.extend(_imports(path.read_bytes(), package))
     return found
 
 
@@ -86,20 +86,22 @@ def _same_place(module: str, root: Path, name: str, path: Path) -> bool:
     return name == module or (root.parent in path.parents and not any(path.is_relative_to(own) for own in _INSTALLED))
 
 
-def _imports(path: Path, package: str) -> Iterable[str]:
+@lru_cache(maxsize=256)
+def _imports(text: bytes, package: str) -> tuple[str, ...]:
     """Names that may be modules: `import a.b`, and for `from a import b` both `a` and `a.b`."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(text)
     except SyntaxError:  # for another Python, and imported under a condition
-        return
+        return ()
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names.extend(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*above, base] if base else above)
             if base:
-                yield base
-                yield from (f"{base}.{alias.name}" for alias in node.names)
+                names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return tuple(dict.fromkeys(names))
