@@ -18,7 +18,7 @@ from headrace.storage.faults import fault
 from headrace.storage.head import open_head, transaction_properties
 from headrace.storage.lake import Lake
 from headrace.storage.staging import path_in
-from tests.storage.support import NAME, ended, files_of, ids_in, process, staged, target
+from tests.storage.support import NAME, documents, ended, files_of, ids_in, process, staged, target
 
 
 def once(monkeypatch: pytest.MonkeyPatch, point: str, act: Callable[[], object]) -> None:
@@ -209,6 +209,31 @@ def test_two_coordinators_of_one_superseding_run(lake: Lake, monkeypatch: pytest
     once(monkeypatch, "commit.before", lambda: publish(lake, NAME, new, "new", {}, files_of(old)))
     assert publish(lake, NAME, new, "new", {}, files_of(old)) == Commit(3, committed=False)
     assert ids_in(lake) == ["new"]
+
+
+@pytest.mark.parametrize("change", ["append", "delete kept", "delete replaced", "replace another", "widen"])
+def test_a_replacement_is_exact_whatever_comes_between(
+    change: str, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target(lake)
+    old, more = staged(lake, "old 1", "old 2"), staged(lake, "more 1", "more 2")
+    publish(lake, NAME, old, "old", {})
+    publish(lake, NAME, more, "more", {})
+    uri, others = lake.dataset_uri(NAME), staged(lake, "others")
+    changes: dict[str, tuple[Callable[[], object], list[str]]] = {
+        "append": (lambda: lance.write_dataset(documents(["x"]), uri, mode="append"), ["more 1", "more 2", "x"]),
+        "delete kept": (lambda: open_head(lake, NAME).delete("id = 'more 1'"), ["more 2"]),
+        "delete replaced": (lambda: open_head(lake, NAME).delete("id = 'old 1'"), ["more 1", "more 2"]),
+        "replace another": (
+            lambda: publish(lake, NAME, others, "others", {}, files_of(more[:1])),
+            ["more 2", "others"],
+        ),
+        "widen": (lambda: open_head(lake, NAME).add_columns(pa.field("url", pa.string())), ["more 1", "more 2"]),
+    }
+    act, stays = changes[change]
+    once(monkeypatch, "commit.before", act)
+    assert publish(lake, NAME, staged(lake, "new"), "new", {}, files_of(old)) == Commit(5, committed=True)
+    assert sorted(ids_in(lake)) == sorted([*stays, "new"])
 
 
 def test_what_another_run_replaced_meanwhile_is_no_error(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from headrace.errors import DatasetNotFound
 from headrace.storage.commit import create_target, publish, stage
 from headrace.storage.contract import QUARANTINE, REJECTS, Contract
+from headrace.storage.head import open_head
 from headrace.storage.lake import Lake
 from headrace.storage.lineage import QUARANTINE_VERSION, REJECTS_VERSION, SUPERSEDES
 from headrace.storage.why import PREVIEW_CHARS, explain, printable
@@ -126,6 +128,20 @@ def test_rows_of_every_live_run_are_found(lake: Lake) -> None:
     ]
     assert explain(lake, NAME, 3, "a").run == "r1"
     assert explain(lake, NAME, 2, "d").outcome == "unknown"
+
+
+def test_rejects_are_read_as_they_were_published(lake: Lake) -> None:
+    publish_run(lake, "r1", [], [dropped("b", "r1")], [])
+    open_head(lake, f"{NAME}.rejects").delete("true")
+    assert explain(lake, NAME, 2, "b").outcome == "dropped"
+
+
+def test_rejects_that_were_cleaned_away_are_looked_for_at_the_head(lake: Lake) -> None:
+    publish_run(lake, "r1", [], [dropped("b", "r1")], [])
+    publish_run(lake, "dead", [], [dropped("c", "dead")], [], finish=False)
+    open_head(lake, f"{NAME}.rejects").cleanup_old_versions(older_than=timedelta(0))
+    assert explain(lake, NAME, 2, "b").outcome == "dropped"
+    assert explain(lake, NAME, 2, "c").outcome == "unknown"
 
 
 def test_a_dataset_without_rejects_explains_its_rows(lake: Lake) -> None:

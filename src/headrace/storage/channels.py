@@ -126,7 +126,7 @@ def _keys(lake: Lake, name: str) -> dict[str, list[tuple[str, int]]]:
     for info in lake.objects.list(prefix):
         channel, slash, file = info.key.removeprefix(prefix).partition("/")
         number = file.removesuffix(".json")
-        if slash and "/" not in file and number.isdigit() and file.endswith(".json"):
+        if slash and number.isdigit() and file.endswith(".json"):
             found.setdefault(channel, []).append((info.key, int(number)))
     return {channel: sorted(keys, key=lambda key: key[1]) for channel, keys in found.items()}
 
