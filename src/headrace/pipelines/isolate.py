@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headrace import errors
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, InternalError
 from headrace.operators.shapes import READ_ERRORS
 from headrace.pipelines import chain
 from headrace.pipelines.describe import describe_unit, unit_of
@@ -27,6 +27,7 @@ from headrace.pipelines.tables import table_from_bytes, table_to_bytes
 from headrace.pipelines.task import SegmentTask, StepTask, build_reader, build_steps, extend_search_path
 
 SLICES = 16
+READY = "ready"  # a child's mark that imports and builds are behind it
 
 
 def isolated_read(task: SegmentTask, unit: Unit) -> chain.UnitState:
@@ -146,11 +147,14 @@ def _child(
         )
         if (told := folder / "error.json").exists():
             raise _error(json.loads(told.read_text(encoding="utf-8")))
+        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+        if not (folder / READY).exists():
+            rule = "a child must come to its first row: imports and build() are no row's fault"
+            raise InternalError(f"isolated {mode} of {task.source.op}", how, rule, "see what it wrote to stderr")
         results: list[chain.UnitState | None] = []
         for number in range(len(inputs)):
             path = folder / f"{number}.out"
             results.append(unseal(table_from_bytes(path.read_bytes())) if path.exists() else None)
-    how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
     return results, how
 
 
@@ -160,10 +164,12 @@ def _main(folder: Path) -> None:
     extend_search_path(task.search_path)
     chosen = tuple(step for stage in task.stages for step in stage if step.index in wanted["steps"])
     steps = build_steps(chosen)
+    read = build_reader(task.source) if wanted["mode"] == "read" else None
+    (folder / READY).touch()
     for number in range(wanted["inputs"]):
         body = (folder / f"{number}.in").read_bytes()
-        if wanted["mode"] == "read":
-            state = chain.read_unit(task, build_reader(task.source), unit_of(body.decode()))
+        if read is not None:
+            state = chain.read_unit(task, read, unit_of(body.decode()))
         else:
             state = chain.run_stage(chain.UnitState(0, table_from_bytes(body)), steps, task.run)
         partial = folder / f"{number}.partial"

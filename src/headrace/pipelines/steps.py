@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from headrace.errors import DataError, InternalError
+from headrace.errors import DataError, HeadraceError, InternalError
 from headrace.operators.shapes import VERDICT_COLUMN, MapFunction
 from headrace.pipelines.task import BuiltStep, StepTask
 from headrace.storage.contract import QUARANTINE, REJECTS
@@ -71,7 +71,7 @@ class StepResult:
 
 def apply_step(step: BuiltStep, table: pa.Table, run: str) -> StepResult:
     """Run one step.  Raises DataError where the operator breaks the law of its shape; that is no row's fault."""
-    empty_out = _call(step, table.slice(0, 0))
+    empty_out = call_on_empty(step, table)
     pieces: list[pa.Table] = []
     failed: list[tuple[int, str]] = []
     _halve(step, table, 0, pieces, failed)
@@ -94,6 +94,18 @@ def apply_step(step: BuiltStep, table: pa.Table, run: str) -> StepResult:
     return StepResult(out, rejects, quarantine, count)
 
 
+def call_on_empty(step: BuiltStep, table: pa.Table) -> pa.Table:
+    """The step's answer to no rows of this table, which shows its columns.  Raises DataError where it can't."""
+    try:
+        return _call(step, table.slice(0, 0))
+    except HeadraceError:
+        raise
+    except Exception as error:
+        rule = "an operator answers an empty table with one that has the columns of its output"
+        got = f"{type(error).__name__}: {error}"
+        raise DataError(step.place, got, rule, "mend it, or the parameters that it got") from error
+
+
 def _halve(step: BuiltStep, table: pa.Table, first: int, pieces: list[pa.Table], failed: list[tuple[int, str]]) -> None:
     if table.num_rows == 0:
         return
@@ -113,13 +125,14 @@ def _halve(step: BuiltStep, table: pa.Table, first: int, pieces: list[pa.Table],
 def _call(step: BuiltStep, table: pa.Table) -> pa.Table:
     function: MapFunction = step.function
     out = function(table)
-    place = f"steps[{step.task.index}] ({step.task.op})"
     if not isinstance(out, pa.Table):
-        raise DataError(place, type(out).__name__, "an operator returns a pyarrow.Table", "return the changed table")
+        raise DataError(
+            step.place, type(out).__name__, "an operator returns a pyarrow.Table", "return the changed table"
+        )
     if out.num_rows != table.num_rows:
         rule = "a map returns as many rows as it gets, in the same order"
         fix = f"mark rows to drop in the column {VERDICT_COLUMN}"
-        raise DataError(place, f"{out.num_rows} rows for {table.num_rows}", rule, fix)
+        raise DataError(step.place, f"{out.num_rows} rows for {table.num_rows}", rule, fix)
     return out
 
 

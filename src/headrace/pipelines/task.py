@@ -88,6 +88,11 @@ class BuiltStep:
     task: StepTask
     function: MapFunction
 
+    @property
+    def place(self) -> str:
+        """For the place of an error."""
+        return f"steps[{self.task.index}] ({self.task.op})"
+
 
 def extend_search_path(folders: tuple[str, ...]) -> None:
     """Make outside operators importable here as they were where the run was started."""
