@@ -97,7 +97,7 @@ class Reader(Operator):
         """List the inputs, sorted by path.  Raises SpecError where the root is missing or nothing matches."""
 
     @abstractmethod
-    def schema(self, files: list[InputFile]) -> pa.Schema:
+    def schema(self, files: list[InputFile]) -> pa.Schema:  # type: ignore[override]  # pydantic's is deprecated
         """The columns that every batch will have, from a bounded look at the files."""
 
     @abstractmethod
@@ -161,4 +161,4 @@ class Global(Operator):
 
     @abstractmethod
     def select(self, keys: pa.Table) -> Selection:
-        """Decide over all rows.  `keys` has `id` and the key columns, in plan order; the result must not depend on it."""
+        """Decide over all rows.  `keys` has `id` and the key columns, in plan order; the result is the same in any."""
