@@ -41,12 +41,12 @@ class Rows:
         self, columns: Mapping[str, pa.Array], offsets: Offsets, extra: pa.Array | None = None
     ) -> Iterator[ReadBatch]:
         """Rows of these input columns (of the planned types, text without nulls), and the errors noted so far."""
-        first, empty = self._take_errors(), READ_ERRORS.empty_table()
-        for table in bounded(self._table(columns, offsets, extra)):
-            yield ReadBatch(table, first)
-            first = empty
-        if first.num_rows:
-            yield ReadBatch(self.layout.schema.empty_table(), first)
+        if len(offsets):
+            first, none = self._take_errors(), READ_ERRORS.empty_table()
+            for table in bounded(self._table(columns, offsets, extra)):
+                yield ReadBatch(table, first)
+                first = none
+        yield from self.rest()
 
     def rest(self) -> Iterator[ReadBatch]:
         """The errors noted since the last batch."""
