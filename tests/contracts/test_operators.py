@@ -9,6 +9,7 @@ import json
 import pickle
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,10 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 }
 # What lies in a reader's folder.
 INPUTS: dict[str, dict[str, bytes]] = {
+    "read.csv": {
+        "a.csv": b"text,number\n" + b"".join(b'"row %d,\nsecond line",%d\n' % (i, i) for i in range(30)),
+        "b/c.csv": b"text,number\nplain,7",
+    },
     "read.jsonl": {
         "a.jsonl": b"".join(json.dumps({"text": f"row {i} \u00e9"}).encode() + b"\n" for i in range(50)),
         "b/c.jsonl": b'{"text": "in a folder"}\nno json\n\n{"text": ""}',
@@ -192,6 +197,8 @@ def test_many_rows_at_once_are_many_batches_of_one(name: str, kind: pa.DataType)
     assert pa.concat_tables(singles).equals(whole)
     again = pickle.loads(pickle.dumps(operator)).build()(table)
     assert again.equals(whole), "built somewhere else, it does the same"
+    with ThreadPoolExecutor(4) as pool:
+        assert all(result.equals(whole) for result in pool.map(function, [table] * 8)), "threads may share it"
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
