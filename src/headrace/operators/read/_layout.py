@@ -39,17 +39,19 @@ class Roles:
     id_column: str | None  # "auto": the input's `id` where it is a string or an integer
     text_column: str | None
     source: str | None
+    origin: bool = False  # the input's own source_file and source_offset say where a row came from at first
 
 
 def plan_schema(columns: Mapping[str, Column], roles: Roles, place: str, extra: bool = False) -> pa.Schema:
     """The schema of rows from these input columns, in their order.  Raises SpecError where a named column is no use."""
     id_column = _id_column(columns, roles.id_column, place)
     source = "source" if roles.source is None and _is_string(columns.get("source")) else None
+    origin = roles.origin and _is_string(columns.get("source_file")) and _is_offset(columns.get("source_offset"))
     fields = [
         pa.field("id", pa.string(), nullable=False, metadata=_id_notes(columns, id_column)),
         pa.field("source", pa.string(), metadata=_notes("source") if source else None),
-        pa.field("source_file", pa.string()),
-        pa.field("source_offset", pa.int64()),
+        pa.field("source_file", pa.string(), metadata=_notes("source_file") if origin else None),
+        pa.field("source_offset", pa.int64(), metadata=_notes("source_offset") if origin else None),
     ]
     if roles.text_column is not None:
         _check_text(columns, roles.text_column, place)
@@ -57,7 +59,7 @@ def plan_schema(columns: Mapping[str, Column], roles: Roles, place: str, extra: 
     taken = {*_RESERVED, *((EXTRA,) if extra else ())}
     if extra:
         fields.append(pa.field(EXTRA, pa.large_string(), metadata={FORM: JSON.encode()}))
-    used = {id_column, roles.text_column, source}
+    used = {id_column, roles.text_column, source, *(("source_file", "source_offset") if origin else ())}
     names = [name for name in columns if name not in used]
     free = {
         name for name in names if _plain(name) == name and name not in taken
@@ -127,6 +129,10 @@ def _is_string(column: Column | None) -> bool:
     return column is not None and not column.form and bool(pa.types.is_large_string(column.type))
 
 
+def _is_offset(column: Column | None) -> bool:
+    return column is not None and column.type == pa.int64()
+
+
 class Other(NamedTuple):
     """A planned field that is none of ours: where its values come from."""
 
@@ -144,6 +150,7 @@ class Layout:
     id_form: str
     text_column: str | None
     source_column: str | None
+    has_origin: bool
     others: tuple[Other, ...]
     has_extra: bool
 
@@ -166,6 +173,7 @@ class Layout:
             _note(schema.field("id"), FORM) or STRING,
             (_note(schema.field("text"), COLUMN) or "text") if has_text else None,
             _note(schema.field("source"), COLUMN),
+            _note(schema.field("source_file"), COLUMN) is not None,
             tuple(others),
             has_extra,
         )

@@ -62,17 +62,16 @@ class Rows:
         else:
             ids = self._identity.of_keys(own.cast(pa.string()), offsets, texts)
         source = columns.get(layout.source_column) if layout.source_column is not None else None
-        if source is None:
-            source = pa.repeat(pa.scalar(self._source, pa.string()), count)
-        elif source.null_count:
-            source = pc.fill_null(source, self._source)
+        places = pa.array(offsets, pa.int64())
         made = {
             "id": ids,
             "text": texts,
-            "source": source.cast(pa.string()),
-            "source_file": pa.repeat(pa.scalar(self._file.path, pa.string()), count),
-            "source_offset": pa.array(offsets, pa.int64()),
+            "source": _filled(source, self._source, count),
+            "source_file": _filled(columns.get("source_file") if layout.has_origin else None, self._file.path, count),
+            "source_offset": places,
         }
+        if layout.has_origin:
+            made["source_offset"] = pc.coalesce(columns["source_offset"], places)
         if layout.has_extra:
             made[EXTRA] = extra if extra is not None else pa.nulls(count, pa.large_string())
         for other in layout.others:
@@ -93,6 +92,12 @@ class Rows:
         ]
         arrays = [pa.array(values, field.type) for values, field in zip(columns, READ_ERRORS, strict=True)]
         return pa.Table.from_arrays(arrays, schema=READ_ERRORS)
+
+
+def _filled(array: pa.Array | None, value: str, count: int) -> pa.Array:
+    if array is None:
+        return pa.repeat(pa.scalar(value, pa.string()), count)
+    return pc.fill_null(array.cast(pa.string()), value)
 
 
 def _error_id(path: str, offset: int, line: int | None, error: str, raw: bytes) -> str:
