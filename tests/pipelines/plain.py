@@ -28,9 +28,10 @@ from headrace.operators.shapes import (
     Selection,
 )
 from headrace.operators.verdicts import Verdicts
-from headrace.pipelines.segments import Step, steps_of
+from headrace.pipelines.plan import schema_to_text
+from headrace.pipelines.segments import Step, segments_of, steps_of
 from headrace.pipelines.spec import Pipeline
-from headrace.pipelines.task import BuiltStep, StepTask
+from headrace.pipelines.task import BuiltStep, SegmentTask, StepTask
 from headrace.storage.contract import DOCUMENT
 
 
@@ -223,6 +224,15 @@ def step_of(operator: Any, index: int = 1) -> Step:
     """The operator as a step of some pipeline."""
     step = steps_of(Pipeline(pipeline="p", output="o", steps=(Lines(root="."), operator)))[1]
     return Step(index, step.op, step.digest, step.operator)
+
+
+def segment_task(*steps: Any, reader: Reader | None = None, **given: Any) -> SegmentTask:
+    """The task of a pipeline's only segment; its lake does not exist."""
+    (segment,) = segments_of(steps_of(lines_pipeline(Path("in"), *steps, reader=reader)), "i")
+    schema = schema_to_text(DOCUMENT)
+    places = {"lake": "lake", "run": "r", "work": "w", "previous": "", "output": "out", "rejects": "text"}
+    places |= {"input_schema": schema, "output_schema": schema}
+    return SegmentTask.of(segment, **{**places, "search_path": (), **given})
 
 
 def built(operator: Any, index: int = 1) -> BuiltStep:
