@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Literal
 
@@ -98,13 +98,17 @@ def children_of(task: SegmentTask) -> Iterator[Children]:
         text=True,
         encoding="utf-8",
     )
-    with server:
-        try:
-            assert server.stdin is not None
+    assert server.stdin is not None
+    assert server.stdout is not None
+    try:
+        with suppress(OSError):  # a server that died is told by the first order
             server.stdin.write(task.to_json() + "\n")
-        except OSError:
-            pass  # told by the first order
         yield Children(task, server)
+    finally:
+        with suppress(OSError):
+            server.stdin.close()
+        server.stdout.close()
+        server.wait()
 
 
 def _error(told: dict[str, str]) -> HeadraceError:
