@@ -17,6 +17,8 @@ INTERNAL = InternalError.exit_code
 def report(error: BaseException, call: Invocation) -> int:
     """Tell the error; returns the exit code."""
     message, code = _message(error), _exit_code(error)
+    if not message:  # a group without a command: the parser has shown its help
+        return code
     write(sys.stderr, f"error: {message}", "bold red")
     retryable = isinstance(error, HeadraceError) and error.retryable
     if retryable and call.run:
@@ -55,6 +57,6 @@ def _message(error: BaseException) -> str:
         context = getattr(error, "ctx", None)
         path = getattr(context, "command_path", "headrace")
         told: str = getattr(error, "format_message")()  # noqa: B009  (not in the type that is known here)
-        return f"{told.rstrip('.')}; see: {path} --help"
+        return f"{told.rstrip('.')}; see: {path} --help" if told else ""
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__

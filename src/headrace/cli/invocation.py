@@ -18,6 +18,7 @@ class Invocation:
     run: str = ""  # known once the run is planned
     lake: str = ""  # as given on the command line, for a line that can be pasted
     signum: int = 0  # the signal that asked this call to stop
+    is_told: bool = False  # that it stopped
 
     @classmethod
     def of(cls, arguments: Sequence[str]) -> tuple[Invocation, list[str]]:

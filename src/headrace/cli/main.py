@@ -13,8 +13,8 @@ import typer
 from headrace.cli import dataset, operators, run, runs
 from headrace.cli.errors import report
 from headrace.cli.invocation import Invocation
-from headrace.cli.output import Output, write
-from headrace.cli.stop import exit_code, stoppable, stopped, told
+from headrace.cli.output import write
+from headrace.cli.stop import finish, stoppable
 
 app = typer.Typer(
     name="headrace",
@@ -62,9 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with stoppable(call):
         code = _run(call, rest)
         if call.signum:
-            write(sys.stderr, told(call))
-            Output(call.is_json).result(stopped(call))
-            return exit_code(call)
+            return finish(call)
     return _flushed(code)
 
 
