@@ -117,11 +117,15 @@ def test_ctrl_c_reaches_a_reader_that_waits(monkeypatch: pytest.MonkeyPatch) -> 
         is_waiting.wait(30)
         signal.pthread_kill(main, signal.SIGINT)
 
-    killer = threading.Thread(target=interrupt)
-    killer.start()
-    with pytest.raises(KeyboardInterrupt):
-        next(ahead)
-    killer.join()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        killer = threading.Thread(target=interrupt)
+        killer.start()
+        with pytest.raises(KeyboardInterrupt):
+            next(ahead)
+        killer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     may_end.set()
     assert next(ahead) == 1
     ahead.close()
