@@ -93,6 +93,7 @@ class Site:
             "env": {},
             "marker": "",
             "after": "",
+            "steal": "",
             "kill_after": None,
             "limit": LIMIT_SECONDS,
             "result": str(self.folder / f"result-{self.orders}.json"),

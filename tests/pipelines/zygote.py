@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -66,14 +67,16 @@ def perform(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def _announce_pauses(marker: str) -> None:
-    """Touch a file when a fault's pause begins, so that a test need not guess when that is."""
+    """Touch a file when a fault's pause begins, and end it when `<file>.over` appears: no test need guess a time."""
     sleep = time.sleep
 
     class Clock:
         @staticmethod
         def sleep(seconds: float) -> None:
             Path(marker).touch()
-            sleep(seconds)
+            until = time.monotonic() + seconds
+            while not Path(f"{marker}.over").exists() and time.monotonic() < until:
+                sleep(0.01)
 
     vars(faults)["time"] = Clock
 
@@ -93,10 +96,15 @@ def _child(order: dict[str, Any]) -> None:
     if order["after"]:
         while not os.path.exists(order["after"]):
             time.sleep(0.01)
+    if order["steal"]:  # as if the holder's lease had run out
+        shutil.rmtree(Path(order["lake"]) / "_headrace" / "leases")
+        Path(order["steal"]).touch()
     result = Path(order["result"])
     partial = result.with_suffix(".partial")
     partial.write_text(json.dumps(perform(order)), encoding="utf-8")
     partial.rename(result)
+    if order["after"]:
+        Path(f"{order['after']}.over").touch()
 
 
 def _start(order: dict[str, Any]) -> int:

@@ -49,6 +49,20 @@ def test_moving_to_the_same_version_is_no_move(published: Lake) -> None:
     assert lance_tag(published, "prod") == 2
 
 
+def test_a_publication_moves_forward_and_once(published: Lake) -> None:
+    def publication(version: int, run: str) -> int:
+        return move_channel(published, NAME, "prod", version, f"run {run}", run=run, is_publication=True)
+
+    assert publication(3, "run 3") == 1
+    assert publication(2, "run 2") == 1  # another run came later and has these rows too
+    assert channel_version(published, NAME, "prod") == 3
+    assert publication(5, "run 5") == 2
+    assert move_channel(published, NAME, "prod", 3, "rolled back") == 3
+    assert publication(5, "run 5") == 3  # told again, it does not undo that
+    assert channel_version(published, NAME, "prod") == lance_tag(published, "prod") == 3
+    assert publication(6, "run 6") == 4
+
+
 def test_a_channel_protects_its_version(published: Lake) -> None:
     move_channel(published, NAME, "prod", 2, "first")
     head = open_head(published, NAME)

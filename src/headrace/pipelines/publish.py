@@ -118,7 +118,8 @@ def finish_publication(lake: Lake, pipeline: Pipeline, plan: RunPlan, version: i
     record_lineage(lake, pipeline.output)
     fault("publish.after_lineage")
     if pipeline.channel is not None:
-        move_channel(lake, pipeline.output, pipeline.channel, version, why=f"run {plan.run}", run=plan.run)
+        why = f"run {plan.run}"
+        move_channel(lake, pipeline.output, pipeline.channel, version, why, run=plan.run, is_publication=True)
     fault("publish.after_channel")
 
 

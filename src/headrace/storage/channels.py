@@ -36,10 +36,14 @@ class ChannelMove:
     run: str | None
 
 
-def move_channel(lake: Lake, name: str, channel: str, version: int, why: str, run: str | None = None) -> int:
+def move_channel(
+    lake: Lake, name: str, channel: str, version: int, why: str, run: str | None = None, is_publication: bool = False
+) -> int:
     """Let the channel point to this version from now on; returns the number of the move.
 
-    To where it points already is no move, and gives the number of the last one.
+    To where it points already is no move, and gives the number of the last one.  Nor is a publication's move one where
+    the channel stands at a later version, which holds these rows too, or where the run moved it before: telling again
+    what is published must not undo somebody's rollback.
     """
     check_tag(channel)
     if not why.strip():
@@ -52,7 +56,8 @@ def move_channel(lake: Lake, name: str, channel: str, version: int, why: str, ru
     for _ in range(_TRIES):
         history = channel_history(lake, name, channel)
         last = history[-1] if history else None
-        if last is not None and last.to == version:
+        told = is_publication and any(move.run == run or move is last and move.to > version for move in history)
+        if last is not None and (told or last.to == version):
             _mirror(lake, name, channel)
             return last.n
         n = last.n + 1 if last else 1
