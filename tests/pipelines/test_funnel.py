@@ -98,10 +98,8 @@ def without_count(index: int) -> Callable[[UnitRecord], UnitRecord]:
     ],
 )
 def test_a_mismatch_anywhere_names_unit_and_step(change: Callable[[UnitRecord], UnitRecord], place: str) -> None:
-    with pytest.raises(
     rule = r"rows in = kept \+ dropped \+ quarantined; nothing was published"
     with pytest.raises(InternalError, match=f"{place}.*{rule}"):
-    ):
         funnel_of(OPS, [record(0), change(record(1))])
 
 

@@ -46,10 +46,8 @@ def test_an_empty_input_divides_by_nothing() -> None:
 
 
 def test_a_failed_gate_is_told_with_measure_and_limit() -> None:
-    with pytest.raises(
     told = r"gates of web: got max_drop_frac: measured 0\.4, limit 0\.25; a failed gate publishes nothing"
     with pytest.raises(GateFailed, match=told):
-    ):
         require_gates(check_gates(Gates(max_drop_frac=0.25), FUNNEL), "web")
 
 
