@@ -25,6 +25,14 @@ def test_every_layout_gives_the_same_bytes(name: str, table: pa.Table) -> None:
     assert not offsets.flags.writeable
 
 
+def test_a_slice_without_nulls_is_read_where_it_lies() -> None:
+    for kind in (pa.string(), pa.large_string()):
+        content, offsets = text_buffers(
+            text_column(text_table(["before", "é", "", "xyz"], kind).slice(1, 3), "text", "")
+        )
+        assert [bytes(content[start:end]).decode() for start, end in pairwise(offsets)] == ["é", "", "xyz"]
+
+
 def test_no_rows() -> None:
     for table in (text_table([]), pa.schema([("text", pa.string())]).empty_table(), text_table(["x"]).slice(1)):
         texts = text_column(table, "text", "here")

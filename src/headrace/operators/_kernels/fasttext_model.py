@@ -1,7 +1,7 @@
 """A quantised fastText classifier (`.ftz`), read into plain arrays.
 
 Covers what language models are: hierarchical softmax, word n-grams of one, a pruned dictionary.  Product-quantised
-matrices are expanded to float32 once (2.4 MB for 176 languages); the kernel then only adds rows.
+matrices are expanded to float32 once (3.2 MB for 176 languages); the kernel then only adds rows.
 """
 
 from __future__ import annotations

