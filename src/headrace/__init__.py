@@ -2,6 +2,7 @@
 
 `import headrace` is light: each name below brings its own module when it is first used.
 
+>>> import headrace
 >>> sorted(headrace.__all__)[:3]
 ['Dataset', 'Lake', 'Pipeline']
 """

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,17 @@ def cpu_seconds(code: str) -> float:
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     return usage.ru_utime + usage.ru_stime
+
+
+def best_cpu_seconds(code: str, enough: float, tries: int = 10) -> float:
+    """The best of some tries, no more of them than it takes: a busy core costs CPU time as well."""
+    best = cpu_seconds(code)
+    for _ in range(tries - 1):
+        if best < enough:
+            break
+        time.sleep(0.2)
+        best = min(best, cpu_seconds(code))
+    return best
 
 
 @dataclass(frozen=True)
