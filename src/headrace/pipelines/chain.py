@@ -165,7 +165,7 @@ def sink_unit(
         staged=staged,
         scratch=scratch,
         renamed=renamed,
-        seconds=time.time() - state.started,
+        seconds=round(time.time() - state.started, 3),
     )
     won = put_record(lake.objects, task.work, record)
     fault("unit.after_record")

@@ -49,7 +49,7 @@ class UnitRecord:
             "staged": {name: [f.to_dict() for f in fragments] for name, fragments in self.staged.items()},
             "scratch": {name: list(place) for name, place in self.scratch.items()},
             "renamed": self.renamed,
-            "seconds": round(self.seconds, 3),
+            "seconds": self.seconds,
         }
         return json.dumps(plain).encode()
 
