@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headrace.storage.lake import Lake
     from headrace.storage.lineage import LineageRow
 
-app = typer.Typer(no_args_is_help=True, help="Datasets of this lake: list, look, explain, tag.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Datasets of this lake: list, look, explain, tag.")
 
 RefArgument = Annotated[str, typer.Argument(metavar="REF", help="name, name@12 or name@prod.")]
 

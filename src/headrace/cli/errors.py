@@ -16,9 +16,10 @@ INTERNAL = InternalError.exit_code
 
 def report(error: BaseException, call: Invocation) -> int:
     """Tell the error; returns the exit code."""
+    if type(error).__name__ == "NoArgsIsHelpError":  # a group without a command; the message is its help
+        write(sys.stderr, str(getattr(error, "message", "")))
+        return USAGE
     message, code = _message(error), _exit_code(error)
-    if not message:  # a group without a command: the parser has shown its help
-        return code
     write(sys.stderr, f"error: {message}", "bold red")
     retryable = isinstance(error, HeadraceError) and error.retryable
     if retryable and call.run:
@@ -57,6 +58,6 @@ def _message(error: BaseException) -> str:
         context = getattr(error, "ctx", None)
         path = getattr(context, "command_path", "headrace")
         told: str = getattr(error, "format_message")()  # noqa: B009  (not in the type that is known here)
-        return f"{told.rstrip('.')}; see: {path} --help" if told else ""
+        return f"{told.rstrip('.')}; see: {path} --help"
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__

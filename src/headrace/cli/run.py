@@ -81,7 +81,10 @@ def resume(
     lake: LakeOption = None,
     is_json: JsonOption = False,
 ) -> None:
-    """Continue a run that was stopped; finished units are not read again."""
+    """Continue a run that was stopped.
+
+    Finished units are not read again.
+    """
     output, call = Output(is_json), call_of(context)
     extend_search_path()
     place = open_lake(context, lake, output)

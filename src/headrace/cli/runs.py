@@ -12,7 +12,7 @@ from headrace.cli.output import Output, count, duration, shorten, size
 from headrace.cli.search_path import extend_search_path
 from headrace.errors import DataError
 
-app = typer.Typer(no_args_is_help=True, help="Runs of this lake: list, show, verify.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Runs of this lake: list, show, verify.")
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Run id, as `headrace runs ls` lists it.")]
 
