@@ -1,4 +1,7 @@
-"""The laws that every operator keeps: the folder is walked, so a new operator is held to them by being there."""
+"""The laws that every operator keeps: the folder is walked, so a new operator is held to them by being there.
+
+Those of readers alone are in `test_readers.py`.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 import yaml
 from pydantic import ValidationError
 
-from headrace.errors import DataError, InputChanged, SpecError
+from headrace.errors import DataError
 from headrace.operators.resolve import camel_case, names, operator_class, operator_name
 from headrace.operators.shapes import (
-    READ_ERRORS,
     SELECTION_SCHEMA,
     VERDICT,
     VERDICT_COLUMN,
@@ -36,33 +37,12 @@ from headrace.operators.shapes import (
 from tests.contracts._repository import ROOT, imports
 from tests.operators.layouts import EDGE_TEXTS, fuzz_texts, text_table
 
-
-def _parquet(texts: list[str]) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({"id": [f"p{i}" for i in range(len(texts))], "text": texts}), sink, row_group_size=7)
-    return bytes(sink.getvalue())
-
-
-# Parameters of the operators that need some; the others are taken by default.  Readers get `root` from their test.
+# Parameters of the operators that need some; the others are taken by default.
+# What readers read is in `test_readers.py`.
 EXAMPLES: dict[str, dict[str, Any]] = {
+    "read.lance": {"dataset": "notes@3"},
     "text.language": {"keep": ["en", "de"], "min_score": 0.4},
     "text.length": {"min_words": 2, "max_chars": 50},
-}
-# What lies in a reader's folder.
-INPUTS: dict[str, dict[str, bytes]] = {
-    "read.csv": {
-        "a.csv": b"text,number\n" + b"".join(b'"row %d,\nsecond line",%d\n' % (i, i) for i in range(30)),
-        "b/c.csv": b"text,number\nplain,7",
-    },
-    "read.jsonl": {
-        "a.jsonl": b"".join(json.dumps({"text": f"row {i} \u00e9"}).encode() + b"\n" for i in range(50)),
-        "b/c.jsonl": b'{"text": "in a folder"}\nno json\n\n{"text": ""}',
-    },
-    "read.parquet": {
-        "a.parquet": _parquet([f"row {i} \u00e9" for i in range(30)]),
-        "b/c.parquet": _parquet([]),
-    },
-    "read.text": {"a.txt": "Ein Wort\r\n\u00e9".encode(), "b/empty.md": b"", "b/wrong.txt": b"\xff\xfe\xfd"},
 }
 SHAPES = (Reader, Map, Call, Global)
 ALL = names()
@@ -74,9 +54,10 @@ def _of(shape: type[Operator]) -> list[str]:
 
 
 def _example(name: str) -> Operator:
-    fields = EXAMPLES.get(name, {}) | ({"root": "somewhere"} if name in _of(Reader) else {})
+    cls = operator_class(name)
+    fields = EXAMPLES.get(name, {}) | ({"root": "somewhere"} if "root" in cls.model_fields else {})
     try:
-        return operator_class(name)(**fields)
+        return cls(**fields)
     except ValidationError as error:
         pytest.fail(f"{name} has no defaults: give its parameters in EXAMPLES ({error})")
 
@@ -278,70 +259,3 @@ def test_a_selection_does_not_depend_on_order(name: str) -> None:
     nothing = operator.select(keys.slice(0, 0))
     assert nothing.dropped.schema == SELECTION_SCHEMA
     assert nothing.dropped.num_rows == 0
-
-
-# ------------------------------------------------------------------------------------------------ readers
-
-
-def _reader(name: str, root: Path) -> Reader:
-    assert name in INPUTS, f"give {name} some files in INPUTS"
-    for path, content in INPUTS[name].items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(content)
-    reader = operator_class(name)(**EXAMPLES.get(name, {}) | {"root": str(root)})
-    assert isinstance(reader, Reader)
-    return reader
-
-
-def _read(reader: Reader, part_bytes: int) -> tuple[pa.Table, pa.Table]:
-    files = reader.files()
-    schema = reader.schema(files)
-    read = pickle.loads(pickle.dumps(reader)).build()
-    rows, errors = [schema.empty_table()], [READ_ERRORS.empty_table()]
-    for file in files:
-        parts = reader.parts(file, part_bytes)
-        assert [part.file for part in parts] == [file] * len(parts)
-        assert parts[0].start == 0
-        assert [part.stop for part in parts[:-1]] == [part.start for part in parts[1:]], "parts tile the file"
-        assert parts[-1].stop == reader.parts(file, 1 << 40)[0].stop
-        for part in parts:
-            for batch in read(part, schema):
-                assert batch.rows.schema == schema
-                assert batch.errors.schema == READ_ERRORS
-                rows.append(batch.rows)
-                errors.append(batch.errors)
-    return pa.concat_tables(rows), pa.concat_tables(errors)
-
-
-@pytest.mark.parametrize("name", _of(Reader))
-def test_a_reader_reads_the_same_rows_from_parts_of_any_size(name: str, tmp_path: Path) -> None:
-    reader = _reader(name, tmp_path)
-    files = [file.path for file in reader.files()]
-    assert files == sorted(INPUTS[name])
-    rows, errors = _read(reader, 1 << 40)
-    assert rows.num_rows > 0
-    assert {"id", "source_file", "source_offset"} <= set(rows.schema.names)
-    assert pc.count_distinct(rows["id"]).as_py() == rows.num_rows
-    assert set(rows["source_file"].to_pylist()) <= set(files)
-    for part_bytes in (1, 7, 64):
-        small_rows, small_errors = _read(reader, part_bytes)
-        assert small_rows.equals(rows)
-        assert small_errors.equals(errors)
-
-
-@pytest.mark.parametrize("name", _of(Reader))
-def test_a_reader_of_nothing_says_so(name: str, tmp_path: Path) -> None:
-    for root in (tmp_path, tmp_path / "not_there"):
-        with pytest.raises(SpecError):
-            operator_class(name)(**EXAMPLES.get(name, {}) | {"root": str(root)}).files()  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("name", _of(Reader))
-def test_a_reader_refuses_a_changed_file(name: str, tmp_path: Path) -> None:
-    reader = _reader(name, tmp_path)
-    files = reader.files()
-    schema = reader.schema(files)
-    (part, *_) = reader.parts(files[0], 1 << 40)
-    (tmp_path / files[0].path).write_bytes(INPUTS[name][files[0].path] + b" ")
-    with pytest.raises(InputChanged, match=re.escape(files[0].path)):
-        list(reader.build()(part, schema))

@@ -31,7 +31,7 @@ class Exact(Global):
         reads    text: string or large_string; a null text is no duplicate of anything
         writes   key: fixed_size_binary(16), null for a null text (scratch, not part of the output)
         rows     n -> k <= n; rule "duplicate", partner = id of the row that stays
-    Cost: keys O(bytes), selection O(n log n) with 60 bytes a row besides the keys.  See the folder's README.
+    Cost: keys O(bytes), selection O(n log n) with up to 90 bytes a row besides the keys.  See the folder's README.
     Raises: DataError if the column is missing, is not string, or is not UTF-8.
     Source: ours; hash is XXH3 of 128 bits, seed 0.
 
