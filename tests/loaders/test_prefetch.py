@@ -95,6 +95,21 @@ def test_collection_in_its_own_thread_does_not_lock_up() -> None:
     wait_for_threads()
 
 
+def test_the_finaliser_may_run_where_its_own_thread_holds_the_lock() -> None:
+    """The collector runs where it likes, inside the locked parts too."""
+    ahead = Prefetch(numbers(10**9), 1)
+    is_stopped = threading.Event()
+
+    def collect() -> None:
+        with ahead._shared.changed:
+            ahead._finalizer()
+        is_stopped.set()
+
+    threading.Thread(target=collect, daemon=True).start()
+    assert is_stopped.wait(10)
+    ahead.close()
+
+
 def test_ctrl_c_reaches_a_reader_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     may_end, is_waiting = threading.Event(), threading.Event()
 
