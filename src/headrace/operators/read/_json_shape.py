@@ -36,7 +36,7 @@ class Shape:
         self.fields: dict[str, Shape] = {}
         self.element: Shape | None = None
 
-    def add(self, value: Any, depth: int = 0) -> None:
+    def add(self, value: Any, depth: int = 1) -> None:
         """Look at one more value."""
         if value is None:
             return
@@ -65,7 +65,7 @@ class Shape:
         if self.kinds <= {"int", "large int", "string"} and self.kinds not in ({"int"}, {"string"}):
             return Column(pa.large_string(), ANY_KEY)  # fine as an id, JSON text elsewhere
         try:
-            type_ = self._type(0)
+            type_ = self._type(1)
         except Conflict:
             return Column(pa.large_string(), JSON)
         return None if type_ is None else Column(type_)
@@ -109,14 +109,20 @@ def is_name(name: str) -> bool:
         return False
 
 
-def columns_of(objects: Iterable[dict[str, Any]]) -> dict[str, Column]:
-    """Columns of these objects, in the order in which their keys first come."""
+def columns_of(objects: Iterable[dict[str, Any]], text_column: str = "text") -> dict[str, Column]:
+    """Columns of these objects, in the order in which their keys first come.
+
+    A text that is no string costs its row, so that the text's column is of strings where any is one.
+    """
     whole = Shape()
     for value in objects:
         for name, inner in value.items():
             shape = whole.fields.get(name)
             if shape is None:
                 shape = whole.fields[name] = Shape()
-            shape.add(inner, 1)
+            shape.add(inner)
+    text = whole.fields.get(text_column)
+    if text is not None and "string" in text.kinds:
+        text.kinds = {"string"}
     found = ((name, shape.column()) for name, shape in whole.fields.items() if is_name(name))
     return dict(islice(((name, column) for name, column in found if column is not None), COLUMNS_LIMIT))

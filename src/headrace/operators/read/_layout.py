@@ -162,16 +162,17 @@ class Layout:
             is_json = _note(field, FORM) == JSON
             if field.name in SYSTEM:
                 continue
-            if field.name == EXTRA and is_json and _note(field, COLUMN) is None:
+            column = _note(field, COLUMN)
+            if field.name == EXTRA and is_json and column is None:
                 has_extra = True
                 continue
-            others.append(Other(_note(field, COLUMN) or field.name, field, is_json))
+            others.append(Other(field.name if column is None else column, field, is_json))
         has_text = schema.get_field_index("text") >= 0
         return cls(
             schema,
             _note(schema.field("id"), COLUMN),
             _note(schema.field("id"), FORM) or STRING,
-            (_note(schema.field("text"), COLUMN) or "text") if has_text else None,
+            _note(schema.field("text"), COLUMN) if has_text else None,
             _note(schema.field("source"), COLUMN),
             _note(schema.field("source_file"), COLUMN) is not None,
             tuple(others),

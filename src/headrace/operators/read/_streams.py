@@ -6,7 +6,7 @@ Memory stays bounded: a block of zstd input is small, since four bytes of it can
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from headrace.errors import MissingDependency
 
@@ -15,7 +15,7 @@ ENDINGS = (".gz", ".zst")
 EXPECTED_RATIO = 4  # of a compressed file, for planning
 
 _READ_BYTES = 64 << 10
-_ZSTD_PIECE_BYTES = 8 << 10
+_ZSTD_PIECE_BYTES = 4 << 10
 _ZSTD_WINDOW_BYTES = 1 << 31  # what `zstd --long=31` writes
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -77,12 +77,15 @@ def _gunzip(handle: BinaryIO) -> Iterator[bytes]:
                 if not data:
                     continue
             member = zlib.decompressobj(31)
+        before = member.copy()
         try:
             out = member.decompress(data, BLOCK_BYTES)
             while len(out) == BLOCK_BYTES and not member.eof:
                 yield out
-                out = member.decompress(member.unconsumed_tail, BLOCK_BYTES)
+                data, before = member.unconsumed_tail, member.copy()
+                out = member.decompress(data, BLOCK_BYTES)
         except zlib.error as error:
+            yield from _salvage(before, data)
             what = "damaged gzip stream" if members or read > _READ_BYTES else "not a gzip file, or a damaged one"
             raise BrokenStream(f"{what} near compressed byte {read - len(data)}: {error}") from error
         if out:
@@ -93,6 +96,20 @@ def _gunzip(handle: BinaryIO) -> Iterator[bytes]:
             data = member.unconsumed_tail
     if member is not None:
         raise BrokenStream(f"the gzip stream is cut off at compressed byte {read}")
+
+
+def _salvage(member: Any, data: bytes) -> Iterator[bytes]:
+    """What a damaged block gives before its damage: zlib keeps back the output of a call that fails."""
+    import zlib
+
+    out = bytearray()
+    try:
+        for at in range(len(data)):
+            out += member.decompress(data[at : at + 1])
+    except zlib.error:
+        pass
+    if out:
+        yield bytes(out)
 
 
 def _unzstd(handle: BinaryIO) -> Iterator[bytes]:

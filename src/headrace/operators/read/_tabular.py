@@ -51,7 +51,8 @@ def fit(batch: pa.Table, layout: Layout) -> Fitted:
 
 def wanted_types(layout: Layout, found: pa.Schema) -> dict[str, pa.DataType]:
     """The planned type of each input column that this file has and the plan knows."""
-    types = {name: pa.large_string() for name in (layout.id_column, layout.text_column, layout.source_column) if name}
+    named = (layout.id_column, layout.text_column, layout.source_column)
+    types = {name: pa.large_string() for name in named if name is not None}
     if layout.has_origin:
         types.update({"source_file": pa.large_string(), "source_offset": pa.int64()})
     types.update({other.column: other.field.type for other in layout.others})

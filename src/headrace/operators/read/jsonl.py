@@ -92,7 +92,7 @@ class Jsonl(FileReader):
                 objects += 1
                 yield value
 
-        columns = columns_of(seen())
+        columns = columns_of(seen(), self.text_column)
         columns.update({name: declared_type(type_) for name, type_ in (self.columns or {}).items()})
         if not objects:  # nothing to judge by: no file, no readable line, or first lines beyond the look
             columns.setdefault(self.text_column, Column(pa.large_string()))
