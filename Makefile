@@ -67,6 +67,8 @@ bench: $(READY) ## throughput and quality numbers (see benchmarks/README.md)
 demo: $(READY) ## run the example pipeline with Ray, then stream its dataset twice
 	@echo "demo: examples/python_docs.yaml"
 	@$(BIN)/headrace run examples/python_docs.yaml --engine ray
+	@echo "demo: why was a document dropped?"
+	@$(BIN)/headrace dataset why docs/python@prod
 	@echo "demo: examples/stream_twice.py"
 	@$(BIN)/python examples/stream_twice.py
 

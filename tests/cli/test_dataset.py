@@ -105,6 +105,12 @@ def test_why_of_a_version(call: Caller, published: str) -> None:
     assert "a1: kept" in call("dataset", "why", "docs/notes", "a1").out
 
 
+def test_why_without_an_id_explains_a_dropped_row(call: Caller, project: Path) -> None:
+    assert call("run", "notes.yaml").code == 0
+    assert "a1: dropped in docs/notes@2" in call("dataset", "why", "docs/notes").out
+    assert call("dataset", "why", "docs/notes@1").code == 4  # no run published that one
+
+
 def test_why_of_an_unknown_id(call: Caller, published: str) -> None:
     told = call("dataset", "why", "docs/notes", "no\x1b[2Jpe")
     assert told.code == 4

@@ -131,14 +131,23 @@ def log(
 def why(
     context: typer.Context,
     ref: RefArgument,
-    row_id: Annotated[str, typer.Argument(metavar="ID", help="The row's id.")],
+    row_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="The row's id; without, an example.")] = None,
     lake: LakeOption = None,
     is_json: JsonOption = False,
 ) -> None:
     """Explain one row: kept, dropped (rule, value, threshold, partner) or quarantined (error)."""
     output = Output(is_json)
     place = open_lake(context, lake, output)
-    explanation = _open(ref, place).why(row_id)
+    dataset = _open(ref, place)
+    if row_id is None:
+        from headrace.storage.example import example_id
+
+        example = example_id(place, dataset.name, dataset.version)
+        if example is None:
+            fix = "give the ID of a row"
+            raise DatasetNotFound(f"dataset {dataset.name}@{dataset.version}", "", "holds no row of a run", fix)
+        row_id = example[1]
+    explanation = dataset.why(row_id)
     output.line(explanation.text())
     output.result({"lake": place.uri, **explanation.to_dict()})
     if explanation.outcome == "unknown":

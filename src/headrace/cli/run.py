@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from headrace.storage.lake import Lake
 
 PREVIEW_ROWS = 20
-EXAMPLE_FRAGMENTS = 32
-"""So many are searched for a row to ask about; more is not worth the wait."""
 
 
 def run(
@@ -105,7 +103,9 @@ def resume(
 
 def _show(output: Output, lake: Lake, result: RunResult, tell: Lines, again: str) -> None:
     report = result.report
-    example = _example(lake, result)
+    from headrace.storage.example import example_id
+
+    example = example_id(lake, result.output, result.version)
     command = f"headrace dataset why {result.reference} {shlex.quote(example[1])}" if example else None
     if result.status == "already published":
         output.line(f"already published: {result.reference} (run {result.run}); compared:", "bold green")
@@ -148,32 +148,6 @@ def _speed(tell: Lines) -> str:
     rows, num_bytes = tell.rows_read, tell.bytes_read
     rates = f"{count(round(rows / tell.seconds))} rows/s, {size(num_bytes / tell.seconds)}/s"
     return f"{duration(tell.seconds)}: {count(rows)} rows, {size(num_bytes)} read; {rates}"
-
-
-def _example(lake: Lake, result: RunResult) -> tuple[str, str] | None:
-    """A row that this run lost, with what became of it; else one that it kept."""
-    from headrace.errors import DatasetNotFound
-    from headrace.storage.literals import text_literal
-    from headrace.storage.open import open_version
-
-    rows = result.report.get("rows", {})
-    ours = f"run = {text_literal(result.run)}"
-    for name, outcome, reference, wanted in (
-        ("rejects", "dropped", f"{result.output}.rejects", ours),
-        ("quarantine", "quarantined", f"{result.output}.quarantine", ours),
-        ("kept", "kept", result.reference, None),
-    ):
-        if not rows.get(name):
-            continue
-        try:
-            fragments = open_version(lake, reference).get_fragments()
-        except DatasetNotFound:
-            continue
-        for fragment in fragments[: -EXAMPLE_FRAGMENTS - 1 : -1]:  # the newest first: there lie this run's rows
-            found = fragment.to_table(columns=["id"], filter=wanted, limit=1)
-            if found.num_rows:
-                return outcome, found["id"][0].as_py()
-    return None
 
 
 def _preview(output: Output, lake: Lake, file: str, limit: int, changes: list[str]) -> None:
