@@ -90,6 +90,8 @@ class Site:
             "fresh": "",
             "resume": "",
             "accept": [],
+            "verify": "",
+            "then": [],
             "env": {},
             "marker": "",
             "after": "",

@@ -1,4 +1,4 @@
-"""Killed at any boundary between two phases, and started again: the same dataset, and no finished unit is read again."""
+"""Killed at any boundary between two phases, and started again: the same dataset, no finished unit read again."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_two_pipelines_into_one_output(site: Site, docs: list[Doc]) -> None:
 
 
 @pytest.mark.parametrize("point", ["publish.after_kept", "publish.after_lineage"])
-def test_a_publication_that_is_overtaken_leaves_the_channel_where_it_is(site: Site, docs: list[Doc], point: str) -> None:
+def test_a_publication_that_is_overtaken_leaves_the_channel_alone(site: Site, docs: list[Doc], point: str) -> None:
     others = [Doc(f"other-{doc.file}", doc.id and f"z{doc.id}", doc.text) for doc in make_docs(seed=2)]
     write_docs(site.folder / "in2", others)
     site.write_pipeline(_reading("in2"), "q.yaml", pipeline="other")
@@ -76,10 +76,10 @@ def test_one_run_in_three_processes(site: Site, docs: list[Doc]) -> None:
 @pytest.mark.parametrize("nth", [1, 2, 3, 4])
 @pytest.mark.parametrize("point", ["after_scan", "before"])
 def test_a_coordinator_that_slept_between_scan_and_commit(site: Site, docs: list[Doc], point: str, nth: int) -> None:
-    """The first sleeps before commit `nth` (quarantine, rejects, kept, lineage); the second does everything meanwhile."""
+    """The first sleeps before its nth commit (quarantine, rejects, kept, lineage); the second does it all meanwhile."""
     marker = site.folder / "asleep"
     stolen = site.folder / "stolen"
-    orders = [
+    orders: list[dict[str, Any]] = [
         {"fault": f"commit.{point}:{nth}=pause 60", "marker": str(marker)},
         {"cpus": 2, "after": str(marker), "steal": str(stolen)},
     ]

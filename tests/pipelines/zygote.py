@@ -11,6 +11,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ from headrace.operators.resolve import operator_class
 from headrace.operators.shapes import Global, Map
 from headrace.pipelines.load import load_pipeline
 from headrace.pipelines.progress import Silent
+from headrace.pipelines.verify import verify_run
 from headrace.storage import faults
 from headrace.storage.contract import DOCUMENT
+from headrace.storage.lake import Lake
 
 
 class Log(Silent):
@@ -47,6 +50,8 @@ class Log(Silent):
 def perform(order: dict[str, Any]) -> dict[str, Any]:
     """Run or resume as ordered; what came of it as plain values."""
     log = Log()
+    if order["verify"]:
+        return verify_run(Lake.resolve(order["lake"]), order["verify"]).to_dict()
     common: dict[str, Any] = {"lake": order["lake"], "engine": order["engine"], "cpus": order["cpus"], "progress": log}
     try:
         if order["resume"]:
@@ -84,10 +89,10 @@ def _announce_pauses(marker: str) -> None:
 def _child(order: dict[str, Any]) -> None:
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
-    told = os.open(order["stderr"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    stderr = os.open(order["stderr"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(null, 0)
-    os.dup2(told, 1)
-    os.dup2(told, 2)
+    os.dup2(stderr, 1)
+    os.dup2(stderr, 2)
     os.chdir(order["folder"])
     sys.path.insert(0, os.getcwd())
     os.environ.update(order["env"])
@@ -101,7 +106,12 @@ def _child(order: dict[str, Any]) -> None:
         Path(order["steal"]).touch()
     result = Path(order["result"])
     partial = result.with_suffix(".partial")
-    partial.write_text(json.dumps(perform(order)), encoding="utf-8")
+    told = perform(order)
+    if order["then"]:  # once more in this very process, with other files
+        for source, place in order["then"]:
+            shutil.copy(source, place)
+        told["then"] = perform(order)
+    partial.write_text(json.dumps(told), encoding="utf-8")
     partial.rename(result)
     if order["after"]:
         Path(f"{order['after']}.over").touch()
@@ -113,12 +123,10 @@ def _start(order: dict[str, Any]) -> int:
         return pid
     try:
         _child(order)
-    except BaseException:
-        import traceback
-
+        os._exit(0)
+    finally:  # whatever it raised: the loop of the zygote must not go on in here
         traceback.print_exc()
         os._exit(1)
-    os._exit(0)
 
 
 def _kill(pid: int) -> list[int]:
@@ -149,7 +157,12 @@ def _wait(pids: list[int], limits: list[float]) -> list[dict[str, Any]]:
 
 def _warm_up() -> None:
     """Load what every run loads, numba's kernels among them, and stay single-threaded: only so may a process fork."""
-    for op, params in (("read.jsonl", {"root": "."}), ("text.normalize", {}), ("dedup.exact", {}), ("text.length", {"min_chars": 1})):
+    for op, params in (
+        ("read.jsonl", {"root": "."}),
+        ("text.normalize", {}),
+        ("dedup.exact", {}),
+        ("text.length", {"min_chars": 1}),
+    ):
         operator = operator_class(op).model_validate(params)
         if isinstance(operator, Map | Global):
             operator.build()(DOCUMENT.empty_table())

@@ -28,7 +28,7 @@ from headrace.pipelines.describe import describe_unit, unit_of
 from headrace.pipelines.envelope import seal, unseal
 from headrace.pipelines.plan import Unit
 from headrace.pipelines.tables import table_from_bytes, table_to_bytes
-from headrace.pipelines.task import SegmentTask, StepTask, build_reader, build_steps, extend_search_path
+from headrace.pipelines.task import SegmentTask, StepTask, build_reader, build_steps, check_code, extend_search_path
 
 READY = "ready"
 Mode = Literal["read", "stage"]
@@ -148,6 +148,7 @@ def _child(task: SegmentTask, folder: Path) -> None:
 
 
 def _work(task: SegmentTask, folder: Path) -> None:
+    check_code(task)
     order = json.loads((folder / "order.json").read_text(encoding="utf-8"))
     steps = build_steps(tuple(s for stage in task.stages for s in stage if s.index in order["steps"]))
     read = build_reader(task.source) if order["mode"] == "read" else None

@@ -1,9 +1,10 @@
 """Digests that say *what* a step does: its source code and its parameters, chained through the steps before it.
 
 A step's source is its operator's module and every module that it imports from the same place: for our own operators
-the package `headrace.operators`, for outside code its top-level package, or its folder where it is a lone module
-(but nothing that is installed there: a virtual environment often lies beside the user's own modules).  Imports are
-followed in the text, without running it.  Package versions are recorded elsewhere and not part of a digest.
+the package `headrace.operators`, for outside code its top-level package and all that lies in the folder which holds
+that package or lone module (but nothing that is installed there: a virtual environment often lies beside the user's
+own modules).  Imports are followed in the text, without running it.  Package versions are recorded elsewhere and not
+part of a digest.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ import ast
 import hashlib
 import importlib.util
 import json
+import sys
 import sysconfig
 from functools import lru_cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
 from headrace.errors import SpecError
 from headrace.operators.resolve import operator_name
 from headrace.operators.shapes import Operator
+
+_digested: dict[str, tuple[ModuleSpec, bytes]] = {}
+"""Module -> the import of it that was digested, and its text then."""
 
 _OURS = ("headrace.operators", "headrace.synthesis")
 _INSTALLED = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -40,8 +46,14 @@ def hash_json(value: Any) -> str:
 
 
 def step_digest(operator: Operator) -> str:
-    """Digest of one operator: name, parameters and source."""
+    """Digest of one operator: name, parameters and source.
+
+    Raises SpecError where the source is not what this process runs: in a notebook, a module was edited after its use.
+    """
     kind = type(operator)
+    if not kind.__module__.startswith(_OURS):
+        for name, path in _sources(kind.__module__).items():
+            _check_loaded(name, path.read_bytes())
     return hash_text(operator_name(kind), hash_json(operator.model_dump(mode="json")), source_digest(kind.__module__))
 
 
@@ -49,6 +61,18 @@ def source_digest(module: str) -> str:
     """Digest of a module's text and of what it imports from its own place.  Raises SpecError where it has no source."""
     texts = {name: path.read_bytes().decode("utf-8", "replace") for name, path in sorted(_sources(module).items())}
     return hash_text(*(part for pair in texts.items() for part in pair))
+
+
+def _check_loaded(name: str, text: bytes) -> None:
+    if (module := sys.modules.get(name)) is None or module.__spec__ is None:
+        return
+    spec, first = _digested.get(name, (None, b""))
+    if spec is not module.__spec__:  # not seen yet, or imported anew since
+        _digested[name] = (module.__spec__, text)
+    elif first != text:
+        rule = "a run's rows must come from the code that names them"
+        fix = f"start a new process (restart the kernel), or importlib.reload({name})"
+        raise SpecError(f"module {name}", "a file that was edited after this process had used it", rule, fix)
 
 
 def _sources(module: str) -> dict[str, Path]:
@@ -81,9 +105,12 @@ def _origin(module: str) -> Path | None:
 def _same_place(module: str, root: Path, name: str, path: Path) -> bool:
     if module.startswith(_OURS):
         return name.startswith(_OURS)
-    if "." in module:
-        return name.split(".")[0] == module.split(".")[0]
-    return name == module or (root.parent in path.parents and not any(path.is_relative_to(own) for own in _INSTALLED))
+    top = name.split(".")[0]
+    if top == module.split(".")[0]:
+        return True
+    home = root.parents[module.count(".") + (root.name == "__init__.py")]
+    is_installed = top == "headrace" or any(path.is_relative_to(own) for own in _INSTALLED)
+    return home in path.parents and not is_installed
 
 
 @lru_cache(maxsize=256)

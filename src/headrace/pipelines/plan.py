@@ -133,6 +133,11 @@ class RunPlan:
         return cls(**plain)
 
 
+def own_work(run: str, segment: int) -> str:
+    """Object prefix of a segment's units that belong to one run alone."""
+    return f"runs/{run}/segment-{segment}"
+
+
 def run_plan_key(run: str) -> str:
     """Object key of a run's plan."""
     return f"runs/{run}/plan.json"

@@ -12,9 +12,18 @@ import pyarrow as pa
 
 from headrace.errors import DataError, HeadraceError, SpecError
 from headrace.operators.shapes import VERDICT_COLUMN
+from headrace.pipelines.accepted import accepted_changes
 from headrace.pipelines.digest import hash_json, hash_text
 from headrace.pipelines.manifest import Manifest
-from headrace.pipelines.plan import RunPlan, UnitPlan, run_plan_key, schema_from_text, schema_to_text, stored_unit_plan
+from headrace.pipelines.plan import (
+    RunPlan,
+    UnitPlan,
+    own_work,
+    run_plan_key,
+    schema_from_text,
+    schema_to_text,
+    stored_unit_plan,
+)
 from headrace.pipelines.publish import record_lineage
 from headrace.pipelines.segments import Segment, Step, segments_of, steps_of
 from headrace.pipelines.spec import Pipeline
@@ -38,6 +47,7 @@ class Prepared:
     steps: tuple[Step, ...]
     segments: tuple[Segment, ...]
     units: UnitPlan
+    own_from: int | None = None  # segments from here on are this run's alone, since they run with accepted other code
 
 
 @dataclass(frozen=True)
@@ -115,13 +125,15 @@ def _generation(lake: Lake, pipeline: Pipeline, name: str) -> tuple[str, int | N
     id is taken by a commit whose rows are no longer there.
     """
     if not lake.exists() or (head := head_or_none(lake, pipeline.output)) is None:
-        return name, None
+        return name, None  # nothing was planned for this output either
     record_lineage(lake, pipeline.output)
     found = publications(lake, pipeline.output, int(head.version))
     versions = {publication.run: publication.version for publication in found}
     standing = {publication.run for publication in live(found)}
     for generation in range(1, MAX_GENERATIONS):
         run = name if generation == 1 else f"{name}-{generation}"
+        if accepted_changes(lake.objects, run):
+            continue  # a mixture of old and new code answers nobody; only `resume` goes on with it
         if run not in versions:
             return run, None
         if run in standing:  # a version that was cleaned away has its rows in the head all the same
@@ -164,6 +176,12 @@ def restore_prepared(lake: Lake, pipeline: Pipeline, plan: RunPlan) -> Prepared:
     )
     units = UnitPlan.from_json(lake.objects.get(f"work/{plan.segment_keys[0]}/plan.json"))
     return Prepared(lake, pipeline, plan, steps, segments, units)
+
+
+def work_of(prepared: Prepared, segment: Segment) -> str:
+    """Object prefix of a segment: the last is the run's own, the others belong to all with the same first steps."""
+    is_own = segment.barrier is None or (prepared.own_from is not None and segment.index >= prepared.own_from)
+    return own_work(prepared.plan.run, segment.index) if is_own else f"work/{segment.key}"
 
 
 def output_schema(plan: RunPlan, segment: int) -> pa.Schema:

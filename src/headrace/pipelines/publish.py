@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.pipelines.chain import target
 from headrace.pipelines.identity import find_repeats, store_repeats
-from headrace.pipelines.plan import RunPlan, load_run_plan
+from headrace.pipelines.plan import RunPlan, load_run_plan, own_work
 from headrace.pipelines.records import TABLES, UnitRecord, finished_units, mark_broken
 from headrace.pipelines.spec import Pipeline
 from headrace.storage.channels import move_channel
@@ -50,7 +50,7 @@ class Published:
 
 def last_work(plan: RunPlan) -> str:
     """Object prefix of a run's last segment."""
-    return f"runs/{plan.run}/segment-{len(plan.segment_keys) - 1}"
+    return own_work(plan.run, len(plan.segment_keys) - 1)
 
 
 def units_to_redo(lake: Lake, plan: RunPlan, output: str, records: Sequence[UnitRecord]) -> dict[int, str]:

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.pipelines.accepted import accepted_changes
 from headrace.pipelines.environment import package_versions
 from headrace.pipelines.funnel import Funnel
 from headrace.pipelines.gates import GateResult
-from headrace.pipelines.plan import RunPlan
-from headrace.pipelines.prepare import Prepared
+from headrace.pipelines.prepare import Prepared, work_of
 from headrace.pipelines.records import UnitRecord, load_records
-from headrace.pipelines.segments import Step
-from headrace.storage.objects import ObjectStore
-
-
-def accept_changes(objects: ObjectStore, plan: RunPlan, changed: Sequence[Step]) -> None:
-    """Note which steps go on with other code than planned."""
-    for step in changed:
-        body = {"step": step.index, "op": step.op, "before": plan.step_digests[step.index], "after": step.digest}
-        objects.put_once(f"runs/{plan.run}/accepted/{step.index}-{step.digest}.json", json.dumps(body).encode())
-
-
-def accepted_changes(objects: ObjectStore, run: str) -> list[dict[str, Any]]:
-    """The changes of code that a run accepted."""
-    return [json.loads(objects.get(info.key)) for info in objects.list(f"runs/{run}/accepted/")]
 
 
 def make_report(
@@ -41,7 +26,7 @@ def make_report(
     earlier = [
         record
         for segment in prepared.segments[:-1]
-        for record in load_records(objects, f"work/{segment.key}", len(prepared.units.units))
+        for record in load_records(objects, work_of(prepared, segment), len(prepared.units.units))
     ]
     for record in (*earlier, *records):
         for index, digest in record.code.items():

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -19,18 +19,19 @@ from typing import Any, Literal
 
 from headrace.errors import SpecError, StorageUnavailable
 from headrace.operators.shapes import Global
+from headrace.pipelines.accepted import accept_changes, accepted_changes, first_own_segment, take_over
 from headrace.pipelines.describe import describe_scratch, describe_unit
 from headrace.pipelines.funnel import funnel_of
 from headrace.pipelines.gates import check_gates, require_gates
 from headrace.pipelines.load import build, load_pipeline
 from headrace.pipelines.local import run_local
 from headrace.pipelines.plan import load_run_plan, schema_to_text
-from headrace.pipelines.prepare import Prepared, Standing, output_schema, prepare, restore_prepared
+from headrace.pipelines.prepare import Prepared, Standing, output_schema, prepare, restore_prepared, work_of
 from headrace.pipelines.progress import Progress, Silent
 from headrace.pipelines.publish import finish_publication, last_work, publish_run, report_key, units_to_redo
 from headrace.pipelines.ray_data import ray_session, run_ray
 from headrace.pipelines.records import finished_units, load_records
-from headrace.pipelines.report import accept_changes, accepted_changes, make_report
+from headrace.pipelines.report import make_report
 from headrace.pipelines.segments import Segment
 from headrace.pipelines.selection import make_selection
 from headrace.pipelines.spec import MIB, Pipeline
@@ -141,6 +142,11 @@ def resume(
         finish_publication(place, pipeline, plan, version)
         return _standing(place, pipeline, Standing(plan.run, version, {"run": f"{plan.run} has a kept commit"}))
     accept_changes(place.objects, plan, changed)
+    if changes := accepted_changes(place.objects, plan.run):
+        prepared = replace(prepared, own_from=first_own_segment(prepared.segments, changes))
+        for segment in prepared.segments:
+            if (own := work_of(prepared, segment)) != f"work/{segment.key}":
+                take_over(place.objects, f"work/{segment.key}", own)
     return _work(prepared, engine, cpus, progress or Silent())
 
 
@@ -250,11 +256,6 @@ def _run_segment(prepared: Prepared, segment: Segment, executor: _Executor, tell
         assert isinstance(segment.barrier.operator, Global)
         make_selection(objects, work, len(units), segment.barrier.operator)
         fault("driver.after_selection")
-
-
-def work_of(prepared: Prepared, segment: Segment) -> str:
-    """Object prefix of a segment: the last is the run's own, the others belong to all with the same first steps."""
-    return last_work(prepared.plan) if segment.barrier is None else f"work/{segment.key}"
 
 
 def task_of(prepared: Prepared, segment: Segment) -> SegmentTask:

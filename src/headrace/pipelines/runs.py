@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from headrace.pipelines.plan import RunPlan, UnitPlan, load_run_plan
+from headrace.pipelines.plan import RunPlan, UnitPlan, load_run_plan, own_work
 from headrace.pipelines.publish import last_work, report_key
 from headrace.pipelines.records import finished_units
 from headrace.storage.head import head_or_none
@@ -45,8 +45,10 @@ def show_run(lake: Lake, run: str) -> dict[str, Any]:
     info = _info(lake, plan, *_publications(lake, plan.spec["output"]))
     segments = []
     for index, key in enumerate(plan.segment_keys):
-        work = last_work(plan) if index == len(plan.segment_keys) - 1 else f"work/{key}"
-        segments.append({"segment": index, "units": info.units, "finished": len(finished_units(lake.objects, work))})
+        finished = finished_units(lake.objects, own_work(plan.run, index))
+        if not finished and index < len(plan.segment_keys) - 1:
+            finished = finished_units(lake.objects, f"work/{key}")
+        segments.append({"segment": index, "units": info.units, "finished": len(finished)})
     report = json.loads(lake.objects.get_or_none(report_key(plan.run)) or b"null")
     return {**vars(info), "segments": segments, "spec": plan.spec, "fresh": plan.fresh, "report": report}
 

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headrace.errors import SpecError
 from headrace.operators.resolve import operator_class
 from headrace.operators.shapes import Global, Map, MapFunction, Operator, Reader
+from headrace.pipelines.digest import step_digest
 from headrace.pipelines.segments import Segment, Step
 
 
@@ -99,6 +101,20 @@ def extend_search_path(folders: tuple[str, ...]) -> None:
     for folder in reversed(folders):
         if folder not in sys.path:
             sys.path.insert(0, folder)
+
+
+def check_code(task: SegmentTask) -> None:
+    """Raise SpecError where this process finds other code for a step than the driver planned with."""
+    steps = (
+        task.source,
+        *(step for stage in task.stages for step in stage),
+        *((task.barrier,) if task.barrier else ()),
+    )
+    for step in steps:
+        if step_digest(step.operator()) != step.digest:
+            rule = "workers must find the code that the run was planned with"
+            fix = "it was edited while the run was going, or this machine has another copy; then run again"
+            raise SpecError(f"steps[{step.index}] ({step.op})", "other code than planned", rule, fix)
 
 
 def build_steps(steps: tuple[StepTask, ...]) -> tuple[BuiltStep, ...]:

@@ -11,7 +11,7 @@ from headrace.pipelines.describe import unit_of
 from headrace.pipelines.isolate import isolated_read, isolated_stage
 from headrace.pipelines.plan import Unit
 from headrace.pipelines.records import MAX_ATTEMPTS, UnitRecord, start_attempt
-from headrace.pipelines.task import SegmentTask, build_keys, build_reader, build_steps, extend_search_path
+from headrace.pipelines.task import SegmentTask, build_keys, build_reader, build_steps, check_code, extend_search_path
 from headrace.storage.lake import Lake
 
 
@@ -73,4 +73,6 @@ class Worker:
 @lru_cache(maxsize=4)
 def worker_of(task_json: str) -> Worker:
     """This process's worker for a task; models are loaded once a process."""
-    return Worker(SegmentTask.from_json(task_json))
+    worker = Worker(SegmentTask.from_json(task_json))
+    check_code(worker.task)  # imported by this process, not by the one that planned
+    return worker
