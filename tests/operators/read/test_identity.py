@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from headrace.operators.read._identity import Identity, Seen, text_views
 
 
-def _ids(path: str, keys: list[str | None] | None, offsets: list[int], texts: list[str]) -> list[str]:
+def _ids(path: str, keys: Sequence[str | None] | None, offsets: list[int], texts: list[str]) -> list[str]:
     identity, array = Identity(path), pa.array(texts, pa.large_string())
     if keys is None:
         return list(identity.of_coordinates(np.array(offsets), array).to_pylist())

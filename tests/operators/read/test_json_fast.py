@@ -87,7 +87,9 @@ GOOD = st.fixed_dictionaries(
 )
 ANY = st.dictionaries(st.sampled_from([*COLUMNS, "undeclared"]), VALUE, max_size=5)
 OBJECTS = st.lists(st.one_of(GOOD, GOOD, GOOD, ANY), min_size=1, max_size=4)
-FLIPS = st.just([]) | st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=1)
+FLIPS: st.SearchStrategy[list[tuple[int, int]]] = st.just([]) | st.lists(
+    st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=1
+)
 
 OUTCOMES: Counter[bool] = Counter()
 

@@ -5,7 +5,7 @@ import pytest
 
 from headrace.errors import DataError
 from headrace.operators.read._layout import Column, Layout, Roles, plan_schema
-from headrace.operators.read._tabular import fit, unify
+from headrace.operators.read._tabular import fit, settle, unify
 
 LARGE = pa.large_string()
 
@@ -81,11 +81,17 @@ def test_extensions_are_read_as_stored() -> None:
 
 def test_files_are_unified_column_by_column() -> None:
     columns: dict[str, Column] = {}
+    unify(columns, pa.schema([("n", pa.null()), ("l", pa.list_(pa.null()))]), "0")
     unify(columns, pa.schema([("text", pa.string()), ("n", pa.int32()), ("s", pa.struct([("a", pa.string())]))]), "a")
-    unify(columns, pa.schema([("n", pa.float64()), ("s", pa.struct([("b", pa.int8())])), ("new", pa.null())]), "b")
-    assert columns == {
-        "text": Column(LARGE),
+    unify(
+        columns,
+        pa.schema([("n", pa.float64()), ("s", pa.struct([("b", pa.int8())])), ("new", pa.null()), ("text", pa.null())]),
+        "b",
+    )
+    assert settle(columns) == {
         "n": Column(pa.float64()),
+        "l": Column(pa.list_(LARGE)),
+        "text": Column(LARGE),
         "s": Column(pa.struct([("a", LARGE), ("b", pa.int8())])),
         "new": Column(LARGE),
     }

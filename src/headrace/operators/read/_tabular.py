@@ -98,10 +98,15 @@ def unify(known: dict[str, Column], schema: pa.Schema, place: str) -> None:
     if twice:
         raise DataError(place, f"two columns {twice[0]!r}", "names must be unique", "leave the file out, or rename one")
     for field in schema:
-        type_ = large_type(field.type)
+        type_ = large_type(field.type, null=pa.null())
         if field.name in known and known[field.name].type != type_:
             type_ = _common(known[field.name].type, type_, f"{place}, column {field.name!r}", field.type)
         known[field.name] = Column(type_)
+
+
+def settle(columns: dict[str, Column]) -> dict[str, Column]:
+    """What no file has more than nulls for becomes a string."""
+    return {name: Column(large_type(column.type), column.form) for name, column in columns.items()}
 
 
 def _common(before: pa.DataType, now: pa.DataType, place: str, told: pa.DataType) -> pa.DataType:

@@ -13,7 +13,7 @@ from xxhash import xxh3_128_hexdigest
 from headrace.errors import InputChanged, SpecError
 from headrace.operators.read._layout import Column, Roles, plan_schema
 from headrace.operators.read._rows import BATCH_BYTES, BATCH_ROWS, Rows
-from headrace.operators.read._tabular import fit, unify
+from headrace.operators.read._tabular import fit, settle, unify
 from headrace.operators.shapes import InputFile, InputPart, ReadBatch, Reader, ReadFunction
 from headrace.storage.foreign import storage_calls
 from headrace.storage.lake import Lake
@@ -86,7 +86,8 @@ class Lance(Reader):
             found = open_version(Lake.resolve(self.lake), Reference.parse(self.dataset)).schema
         columns: dict[str, Column] = {}
         unify(columns, found, self.dataset)
-        return plan_schema(columns, Roles(self.id_column, self.text_column, self.source, origin=True), "read.lance")
+        roles = Roles(self.id_column, self.text_column, self.source, origin=True)
+        return plan_schema(settle(columns), roles, "read.lance")
 
     def parts(self, file: InputFile, part_bytes: int) -> list[InputPart]:
         with storage_calls(file.root):

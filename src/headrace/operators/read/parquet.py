@@ -13,7 +13,7 @@ from headrace.operators.read._base import FileReader
 from headrace.operators.read._files import DANGLING, full_path, open_planned
 from headrace.operators.read._layout import Column, Roles, plan_schema
 from headrace.operators.read._rows import BATCH_BYTES, BATCH_ROWS, Rows
-from headrace.operators.read._tabular import fit, unify
+from headrace.operators.read._tabular import fit, settle, unify
 from headrace.operators.shapes import InputFile, InputPart, ReadBatch
 
 
@@ -62,7 +62,7 @@ class Parquet(FileReader):
                 unify(columns, footer.schema.to_arrow_schema(), full_path(file))
         if not columns:  # no file, or none that can be read
             columns[self.text_column] = Column(pa.large_string())
-        return plan_schema(columns, Roles(self.id_column, self.text_column, self.source), "read.parquet")
+        return plan_schema(settle(columns), Roles(self.id_column, self.text_column, self.source), "read.parquet")
 
     def parts(self, file: InputFile, part_bytes: int) -> list[InputPart]:
         footer = _footer(file)
