@@ -83,8 +83,7 @@ class Prefetch(Generic[T]):
     def close(self) -> None:
         """Stop and wait for the thread, which finishes the read that it is in."""
         self._finalizer()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        self._thread.join()
 
 
 def _fill(shared: _Shared[T], source: Generator[T, Any, Any]) -> None:

@@ -59,7 +59,7 @@ class Stream:
         try:
             for order, start in for_chunks:
                 for chunk in chunks(order, start, groups, self._next_rows):
-                    yield from self._cut(chunk, order.epoch * num_rows, chunk.stop == num_rows)
+                    yield from self._cut(chunk, order.epoch * num_rows)
         finally:
             groups.close()
 
@@ -71,7 +71,7 @@ class Stream:
     def _next_rows(self) -> int:
         return chunk_rows(self.batch_size, self.source.row_bytes)
 
-    def _cut(self, chunk: Chunk, epoch_start: int, is_last: bool) -> Iterator[Taken]:
+    def _cut(self, chunk: Chunk, epoch_start: int) -> Iterator[Taken]:
         total = chunk.stop - chunk.start
         slice_of: Callable[[int, int], Any]
         if self.output == "arrow":
@@ -81,6 +81,6 @@ class Stream:
             slice_of = Columns(chunk, self.source.schema, self.source.reference, self.output == "torch").batch
         for start in range(0, total, self.batch_size):
             stop = min(start + self.batch_size, total)
-            if is_last and self.drop_last and stop - start < self.batch_size:
+            if self.drop_last and stop - start < self.batch_size:  # only an epoch's last chunk has a short batch
                 return
             yield Taken(slice_of(start, stop), epoch_start + chunk.start + stop)
