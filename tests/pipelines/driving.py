@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -112,6 +113,10 @@ class Site:
         (ended,) = self.zygote.perform([self.order(**given)])
         return ended
 
+    def start(self, **given: Any) -> Started:
+        """Run in a process of its own, without waiting for its end."""
+        return self.zygote.start([self.order(**given)])
+
     def together(self, *orders: dict[str, Any]) -> list[Ended]:
         """Several at once."""
         return self.zygote.perform([self.order(**order) for order in orders])
@@ -156,6 +161,26 @@ class Site:
         return (json.loads(last.read_text())["to"] if last else None), (tags[name]["version"] if name in tags else None)
 
 
+@dataclass(frozen=True)
+class Started:
+    """A process that goes on while the test does something."""
+
+    zygote: Zygote
+    orders: list[dict[str, Any]]
+
+    def wait_for(self, marker: Path) -> None:
+        """Wait until the process has made a file."""
+        until = time.monotonic() + LIMIT_SECONDS
+        while not marker.exists():
+            assert time.monotonic() < until, f"{marker} did not appear"
+            time.sleep(0.01)
+
+    def end(self) -> Ended:
+        """Wait for the end."""
+        (ended,) = self.zygote.collect(self.orders)
+        return ended
+
+
 @dataclass
 class Zygote:
     """A process that has everything imported and forks for each order."""
@@ -172,8 +197,16 @@ class Zygote:
 
     def perform(self, orders: Sequence[dict[str, Any]]) -> list[Ended]:
         """Carry out all orders at once, and wait for all of them."""
+        return self.collect(self.start(orders).orders)
+
+    def start(self, orders: Sequence[dict[str, Any]]) -> Started:
+        """Start all orders; `collect` must follow before the next ones."""
         self.wishes.write(json.dumps(list(orders)) + "\n")
         self.wishes.flush()
+        return Started(self, list(orders))
+
+    def collect(self, orders: Sequence[dict[str, Any]]) -> list[Ended]:
+        """Wait for the orders that were started last."""
         ends = json.loads(self.answers.readline())
         found = []
         for order, end in zip(orders, ends, strict=True):

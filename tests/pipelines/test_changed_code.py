@@ -202,7 +202,10 @@ def test_an_accepted_change_and_lost_files_are_told_as_they_are(site: Site, docs
     run = _crash_and_edit(site, "publish.before_kept")
     for data in Path(site.lake / f"{site.output}.lance" / "data").iterdir():
         data.unlink()
-    site.run(resume=run, accept=["my_marks:Mark"])
+    assert len(site.run(resume=run, accept=["my_marks:Mark"]).warnings) == len({doc.file for doc in docs})
+    (row,) = site.lineage()
+    (change,) = json.loads(row["report"])["accepted"]
+    assert change["op"] == "my_marks:Mark"
     verified = site.run(verify=run)
     assert verified.ok, verified.checks
 

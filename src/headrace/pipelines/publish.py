@@ -86,7 +86,8 @@ def publish_run(
     lake: Lake, pipeline: Pipeline, plan: RunPlan, records: Sequence[UnitRecord], report: Mapping[str, Any]
 ) -> Published:
     """Commit the three outputs and everything that follows from the kept commit."""
-    lake.objects.put_once(report_key(plan.run), json.dumps(report).encode())
+    # Replaced, not kept: units may have been done again, with accepted other code even, since a crash below.
+    lake.objects.put(report_key(plan.run), json.dumps(report).encode())
     commits: dict[str, Commit] = {}
     for name in ("quarantine", "rejects"):
         fault(f"publish.before_{name}")
