@@ -20,7 +20,7 @@ NEEDED: dict[str, dict[str, Any]] = {"text.length": {"min_words": 3}}
 
 def given_to(op: str, kind: type[Operator]) -> dict[str, Any]:
     """Parameters that differ from the defaults wherever another value is as valid."""
-    given: dict[str, Any] = {"root": "in"} if "root" in kind.model_fields else {}
+    given: dict[str, Any] = {name: "some/name" for name, field in kind.model_fields.items() if field.is_required()}
     given |= NEEDED.get(op, {})
     for name, field in kind.model_fields.items():
         default = field.get_default(call_default_factory=True)
