@@ -138,6 +138,16 @@ class Site:
         rows: list[dict[str, Any]] = lance.dataset(str(place), version=version).to_table().to_pylist()
         return rows
 
+    def columns(self) -> list[str]:
+        """Columns of the output."""
+        names: list[str] = lance.dataset(str(self.lake / f"{self.output}.lance")).schema.names
+        return names
+
+    def verify(self, run: str) -> list[dict[str, Any]]:
+        """What a recount of a published run finds wrong."""
+        ended = self.run(verify=run)
+        return [check for check in ended.checks if check["passed"] is False]
+
     def found(self, run: str) -> Expected:
         """What the lake holds, in the form of the expectation: kept rows of the head, and what that run dropped."""
         kept = sorted((row["id"], row["text"]) for row in self.rows())

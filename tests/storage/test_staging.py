@@ -67,6 +67,7 @@ def test_a_cut_file_is_named_with_both_sizes(lake: Lake) -> None:
     cut = fragments[1].files[0]
     path = Path(path_in(lake, NAME, cut.path))
     path.write_bytes(path.read_bytes()[:-1])
+    assert missing_files(lake, NAME, fragments) == [cut.path]
     with pytest.raises(DataError, match=rf"{cut.path} with {cut.size_bytes - 1} bytes.*with {cut.size_bytes} bytes"):
         check_staged(lake, NAME, fragments)
 

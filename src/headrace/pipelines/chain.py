@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headrace.errors import DataError
+from headrace.errors import DataError, StorageUnavailable
 from headrace.operators.shapes import READ_ERRORS, ReadFunction
 from headrace.pipelines.identity import id_hashes, rename_repeats
 from headrace.pipelines.plan import Unit, schema_from_text
@@ -70,7 +70,7 @@ def read_unit(task: SegmentTask, read: ReadFunction, unit: Unit) -> UnitState:
 
 def load_unit(task: SegmentTask, lake: Lake, record: UnitRecord) -> UnitState:
     """Later segments: the scratch of the segment before, without the rows that its global step dropped."""
-    tables = {name: table_from_bytes(lake.objects.get(record.scratch[name][0])) for name in TABLES}
+    tables = {name: table_from_bytes(_scratch(lake, *record.scratch[name])) for name in TABLES}
     run_of = pa.repeat(task.run, tables["rejects"].num_rows)
     rejects = tables["rejects"].set_column(1, REJECTS.field("run"), run_of)  # scratch may come from an earlier run
     run_of = pa.repeat(task.run, tables["quarantine"].num_rows)
@@ -78,6 +78,15 @@ def load_unit(task: SegmentTask, lake: Lake, record: UnitRecord) -> UnitState:
     state = UnitState(record.unit, tables["kept"], rejects, quarantine, dict(record.counts))
     state.rows_read, state.read_errors, state.bytes_read = record.rows_read, record.read_errors, record.bytes_read
     return drop_selected(state, selection_of(lake, task.previous, record.unit), task.source, task.run)
+
+
+def _scratch(lake: Lake, place: str, size_bytes: int) -> bytes:
+    body = lake.objects.get_or_none(place)
+    if body is None or len(body) != size_bytes:
+        got = "nothing" if body is None else f"{len(body)} bytes"
+        rule = f"{size_bytes} bytes were written, and stay until the run has published"
+        raise StorageUnavailable(f"scratch {place}", got, rule, "run again: its unit is done again")
+    return body
 
 
 def drop_selected(state: UnitState, chosen: UnitSelection, step: StepTask, run: str) -> UnitState:

@@ -25,6 +25,7 @@ from headrace.pipelines.funnel import funnel_of
 from headrace.pipelines.gates import check_gates, require_gates
 from headrace.pipelines.load import build, load_pipeline
 from headrace.pipelines.local import run_local
+from headrace.pipelines.lost import set_lost_scratch_aside
 from headrace.pipelines.plan import load_run_plan, schema_to_text
 from headrace.pipelines.prepare import Prepared, Standing, output_schema, prepare, restore_prepared, work_of
 from headrace.pipelines.progress import Progress, Silent
@@ -167,7 +168,10 @@ def _work(prepared: Prepared, engine: Engine, cpus: int | None, tell: Progress) 
             finish_publication(lake, pipeline, plan, version)  # another coordinator of this run was faster
             return _standing(lake, pipeline, Standing(plan.run, version, {"run": f"{plan.run} has a kept commit"}))
         again: dict[int, str] = {}
+        works = [work_of(prepared, segment) for segment in prepared.segments]
         for _ in range(REDO_ROUNDS):
+            for number, unit, where in set_lost_scratch_aside(lake.objects, works, len(prepared.units.units)):
+                tell.warn(f"unit {unit} of segment {number} is done again: its scratch is lost ({where})")
             executor = _Executor(chosen, num_cpus, tell)
             with executor:
                 for segment in prepared.segments:

@@ -89,9 +89,9 @@ def check_staged(lake: Lake, name: str, staged: Sequence[StagedFragment]) -> Non
 
 
 def missing_files(lake: Lake, name: str, staged: Sequence[StagedFragment]) -> list[str]:
-    """Paths of staged files that are not there (any more), in the order given."""
+    """Paths of staged files that are gone or have another size than was staged, in the order given."""
     data = _data_files(lake, name)
-    return [file.path for file in _files(staged) if data.size_bytes(file.path) is None]
+    return [file.path for file in _files(staged) if data.size_bytes(file.path) != file.size_bytes]
 
 
 def path_in(lake: Lake, name: str, path: str) -> str:
