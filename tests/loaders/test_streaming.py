@@ -85,6 +85,12 @@ def test_a_break_at_the_last_batch_does_not_empty_the_next_loop(docs_lake: Lake)
         assert len(drain(loader, len(loader))) == N
 
 
+def test_nor_does_it_after_a_resume(docs_lake: Lake) -> None:
+    loader = resumed(docs_lake, open_loader(docs_lake).state_dict())
+    for _ in range(2):
+        assert len(drain(loader, len(loader))) == N
+
+
 def test_endless(docs_lake: Lake) -> None:
     assert drain(open_loader(docs_lake, epochs=None), 100) == drain(open_loader(docs_lake, epochs=4), 100)
 
