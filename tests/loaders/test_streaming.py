@@ -183,6 +183,14 @@ def test_state_after_a_loop_begins_the_next(docs_lake: Lake) -> None:
     assert second == drain(loader)
 
 
+def test_state_of_a_loop_that_has_begun_but_given_nothing_begins_it(docs_lake: Lake) -> None:
+    loader = open_loader(docs_lake)
+    drain(loader, len(loader))  # leaves without seeing the end
+    loop = iter(loader)
+    assert len(drain(resumed(docs_lake, through_json(loader)))) == N
+    loop.close()
+
+
 def test_a_finished_epoch_can_be_prolonged(docs_lake: Lake) -> None:
     loader = open_loader(docs_lake)
     first = drain(loader)
