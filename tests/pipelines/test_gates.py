@@ -33,10 +33,10 @@ def test_limits_are_inclusive(gates: Gates, failed: list[str]) -> None:
     assert [result.gate for result in results if not result.passed] == failed
     if failed:
         with pytest.raises(GateFailed) as told:
-            require_gates(results, "web")
+            require_gates(results, "web", "r1")
         assert all(name in str(told.value) for name in failed)
     else:
-        require_gates(results, "web")
+        require_gates(results, "web", "r1")
 
 
 def test_an_empty_input_divides_by_nothing() -> None:
@@ -48,7 +48,7 @@ def test_an_empty_input_divides_by_nothing() -> None:
 def test_a_failed_gate_is_told_with_measure_and_limit() -> None:
     told = r"gates of web: got max_drop_frac: measured 0\.4, limit 0\.25; a failed gate publishes nothing"
     with pytest.raises(GateFailed, match=told):
-        require_gates(check_gates(Gates(max_drop_frac=0.25), FUNNEL), "web")
+        require_gates(check_gates(Gates(max_drop_frac=0.25), FUNNEL), "web", "r1")
 
 
 def test_results_are_plain() -> None:

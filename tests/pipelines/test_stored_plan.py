@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from headrace.pipelines.runs import list_runs, show_run
+from headrace.storage.lake import Lake
 from tests.pipelines.corpus import UNIT_BYTES, Doc, expect, write_docs
 from tests.pipelines.driving import Site, check_published, steps
 from tests.pipelines.watching import Opens
@@ -88,6 +90,11 @@ def test_a_failed_gate_on_a_new_output_leaves_no_rows(site: Site) -> None:
     assert site.rows() == site.rows(".rejects") == site.rows(".quarantine") == []
     assert not site.lineage()
     assert site.channel() == (None, None)
+    (run,) = list_runs(Lake(str(site.lake)))
+    assert run.run in refused.text  # where to look: the report tells which step dropped the rows
+    report = show_run(Lake(str(site.lake)), run.run)["report"]
+    assert {gate["gate"]: gate["passed"] for gate in report["gates"]}["max_drop_frac"] is False
+    assert report["rows"]["rejects"] == sum(sum(step["dropped"].values()) for step in report["steps"]) > 0
 
 
 def _staged(site: Site, name: str) -> list[Path]:

@@ -38,11 +38,10 @@ def check_gates(gates: Gates, funnel: Funnel) -> tuple[GateResult, ...]:
     )
 
 
-def require_gates(results: tuple[GateResult, ...], output: str) -> None:
+def require_gates(results: tuple[GateResult, ...], output: str, run: str) -> None:
     """Raises GateFailed that names each failed gate with its value and limit."""
     failed = [r for r in results if not r.passed]
     if failed:
         told = ", ".join(f"{r.gate}: measured {r.value:g}, limit {r.limit:g}" for r in failed)
-        raise GateFailed(
-            f"gates of {output}", told, "a failed gate publishes nothing", "change the gate or the pipeline, run again"
-        )
+        fix = f"see headrace runs show {run}; change the gate or the pipeline, and run again"
+        raise GateFailed(f"gates of {output}", told, "a failed gate publishes nothing", fix)

@@ -82,12 +82,13 @@ def report_key(run: str) -> str:
     return f"runs/{run}/report.json"
 
 
-def publish_run(
-    lake: Lake, pipeline: Pipeline, plan: RunPlan, records: Sequence[UnitRecord], report: Mapping[str, Any]
-) -> Published:
-    """Commit the three outputs and everything that follows from the kept commit."""
-    # Replaced, not kept: units may have been done again, with accepted other code even, since a crash below.
-    lake.objects.put(report_key(plan.run), json.dumps(report).encode())
+def store_report(objects: ObjectStore, run: str, report: Mapping[str, Any]) -> None:
+    """Keep what is to be published.  A later try replaces it: units may have been done again since."""
+    objects.put(report_key(run), json.dumps(report).encode())
+
+
+def publish_run(lake: Lake, pipeline: Pipeline, plan: RunPlan, records: Sequence[UnitRecord]) -> Published:
+    """Commit the three outputs and everything that follows from the kept commit.  The report is stored before."""
     commits: dict[str, Commit] = {}
     for name in ("quarantine", "rejects"):
         fault(f"publish.before_{name}")

@@ -29,7 +29,14 @@ from headrace.pipelines.lost import set_lost_scratch_aside
 from headrace.pipelines.plan import load_run_plan, schema_to_text
 from headrace.pipelines.prepare import Prepared, Standing, output_schema, prepare, restore_prepared, work_of
 from headrace.pipelines.progress import Progress, Silent
-from headrace.pipelines.publish import finish_publication, last_work, publish_run, report_key, units_to_redo
+from headrace.pipelines.publish import (
+    finish_publication,
+    last_work,
+    publish_run,
+    report_key,
+    store_report,
+    units_to_redo,
+)
 from headrace.pipelines.ray_data import ray_session, run_ray
 from headrace.pipelines.records import finished_units, load_records
 from headrace.pipelines.report import make_report
@@ -189,10 +196,11 @@ def _work(prepared: Prepared, engine: Engine, cpus: int | None, tell: Progress) 
         tell.phase("publishing")
         funnel = funnel_of([step.op for step in prepared.steps], records)
         gates = check_gates(pipeline.gates, funnel)
-        require_gates(gates, pipeline.output)
         timing = {"started_at": started.isoformat(), "seconds": round(time.monotonic() - clock, 3)}
         report = make_report(prepared, funnel, gates, records, {"engine": chosen, "cpus": num_cpus, **timing})
-        done = publish_run(lake, pipeline, plan, records, report)
+        store_report(lake.objects, plan.run, report)  # before the gates: who meets a closed one wants the funnel
+        require_gates(gates, pipeline.output, plan.run)
+        done = publish_run(lake, pipeline, plan, records)
     stored = json.loads(lake.objects.get(report_key(plan.run)))
     return RunResult(plan.run, pipeline.output, done.kept, "published", stored, {})
 

@@ -56,7 +56,7 @@ def move_channel(
     for _ in range(_TRIES):
         history = channel_history(lake, name, channel)
         last = history[-1] if history else None
-        told = is_publication and any(move.run == run or move is last and move.to > version for move in history)
+        told = is_publication and any(move.run == run or (move is last and move.to > version) for move in history)
         if last is not None and (told or last.to == version):
             _mirror(lake, name, channel)
             return last.n
