@@ -64,7 +64,7 @@ def decode_slow(data: bytearray | memoryview, lines: Lines, layout: Layout) -> D
         if not raw.strip(_WHITE):
             continue
         try:
-            row, extra = _row(parse_line(raw), layout, names)
+            row, extra = fit_row(parse_line(raw), layout)
         except BadLine as error:
             bad.append((place, str(error)))
             continue
@@ -83,10 +83,13 @@ def json_text(value: Any) -> str:
     return text if _is_text(text) else json.dumps(value)
 
 
-def _row(value: dict[str, Any], layout: Layout, names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def fit_row(value: dict[str, Any], layout: Layout) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The object's values by column, and what no column takes.  Raises BadLine."""
     row: dict[str, Any] = {}
     left = dict(value)
-    for name in names:
+    for name in (layout.id_column, layout.text_column, layout.source_column):
+        if name is None:
+            continue
         found = left.pop(name, None)
         if name == layout.text_column and found is None:
             raise BadLine(NO_TEXT)

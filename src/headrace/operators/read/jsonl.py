@@ -28,7 +28,6 @@ LOOK_LEAST_BYTES = 64 << 10
 FIRST_LINE_BYTES = 64 << 20  # a first line that is longer than the look
 
 _PIECES = 8
-_PIECE_LINES = 32
 _PIECE_BYTES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
@@ -122,35 +121,46 @@ class Jsonl(FileReader):
             if chunk.offset == 0 and chunk.data.startswith(_BOM):
                 data, shift = data[len(_BOM) :], len(_BOM)
             lines = find_lines(data)
-            for decoded, piece in _decode(data, lines, rows):
-                offsets = chunk.offset + shift + piece.starts
-                if shift and len(offsets) and offsets[0] == shift:
-                    offsets[0] = 0  # the line starts with the mark
-                for place, error in decoded.bad:
-                    before = count_newlines(handle, offset) if before is None else before
-                    raw = data[piece.starts[place] : piece.ends[place]]
-                    rows.error(int(offsets[place]), error, raw, before + done + int(piece.numbers[place]) + 1)
-                yield from rows.batches(decoded.columns, offsets[decoded.lines], decoded.extra)
+            offsets = chunk.offset + shift + lines.starts
+            if shift and len(offsets) and offsets[0] == shift:
+                offsets[0] = 0  # the line starts with the mark
+            decoded = _decode(data, lines, rows)
+            for place, error in decoded.bad:
+                before = count_newlines(handle, offset) if before is None else before
+                raw = data[lines.starts[place] : lines.ends[place]]
+                rows.error(int(offsets[place]), error, raw, before + done + int(lines.numbers[place]) + 1)
+            yield from rows.batches(decoded.columns, offsets[decoded.lines], decoded.extra)
             done += lines.total
 
 
-def _decode(data: memoryview, lines: Lines, rows: Rows) -> Iterator[tuple[Decoded, Lines]]:
-    """Decode fast what can be; where a piece can't, only the smallest pieces around the trouble go line by line."""
-    if len(lines.starts) == 0:
-        return
-    low, high = int(lines.starts[0]), int(lines.ends[-1])
-    shifted = lines._replace(starts=lines.starts - low, ends=lines.ends - low)
-    decoded = decode_fast(data[low:high], shifted, rows.layout)
+def _decode(data: memoryview, lines: Lines, rows: Rows) -> Decoded:
+    """Decode fast what can be; where a chunk can't, only the pieces of it with the trouble go line by line."""
+    pieces = list(_pieces(data, lines, 0, rows))
+    if len(pieces) == 1:
+        return pieces[0]
+    return Decoded(
+        {name: pa.concat_arrays([piece.columns[name] for piece in pieces]) for name in pieces[0].columns},
+        pa.concat_arrays([piece.extra for piece in pieces]),
+        np.concatenate([piece.lines for piece in pieces]),
+        [bad for piece in pieces for bad in piece.bad],
+    )
+
+
+def _pieces(data: memoryview, lines: Lines, first: int, rows: Rows) -> Iterator[Decoded]:
+    """Decoded pieces of the lines, in order; `first` is the place of the first one in the chunk."""
     count = len(lines.starts)
-    if decoded is None and (count == 1 or (count <= _PIECE_LINES and high - low <= _PIECE_BYTES)):
+    low, high = (int(lines.starts[0]), int(lines.ends[-1])) if count else (0, 0)
+    shifted = lines._replace(starts=lines.starts - low, ends=lines.ends - low)
+    decoded = decode_fast(data[low:high], shifted, rows.layout) if count else None
+    if decoded is None and (count <= 1 or high - low <= _PIECE_BYTES):
         decoded = decode_slow(data[low:high], shifted, rows.layout)
     if decoded is not None:
-        yield decoded, lines
+        yield decoded._replace(lines=decoded.lines + first, bad=[(place + first, told) for place, told in decoded.bad])
         return
     for part in np.array_split(np.arange(count), min(count, _PIECES)):
         at = slice(int(part[0]), int(part[-1]) + 1)
         piece = lines._replace(starts=lines.starts[at], ends=lines.ends[at], numbers=lines.numbers[at])
-        yield from _decode(data, piece, rows)
+        yield from _pieces(data, piece, first + at.start, rows)
 
 
 def _look(files: list[InputFile]) -> Iterator[dict[str, Any]]:
