@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -157,6 +158,11 @@ class Layout:
     @classmethod
     def of(cls, schema: pa.Schema) -> Layout:
         """From the schema that the run planned."""
+        return _layout_of(schema.serialize().to_pybytes())  # by bytes: schemas compare without their notes
+
+    @classmethod
+    def read(cls, schema: pa.Schema) -> Layout:
+        """As `of`, without looking into the cache."""
         others, has_extra = [], False
         for field in schema:
             is_json = _note(field, FORM) == JSON
@@ -178,6 +184,11 @@ class Layout:
             tuple(others),
             has_extra,
         )
+
+
+@lru_cache(maxsize=8)  # a run of small files has one part a file
+def _layout_of(schema: bytes) -> Layout:
+    return Layout.read(pa.ipc.read_schema(pa.py_buffer(schema)))
 
 
 def _note(field: pa.Field, key: bytes) -> str | None:

@@ -20,6 +20,8 @@ BATCH_BYTES = 8 << 20
 
 Offsets = npt.NDArray[np.int64]
 
+_NO_ERRORS = READ_ERRORS.empty_table()
+
 
 class Rows:
     """What one part has given so far: ids are unique within it, and its errors wait for the next batch."""
@@ -42,10 +44,10 @@ class Rows:
     ) -> Iterator[ReadBatch]:
         """Rows of these input columns (of the planned types, text without nulls), and the errors noted so far."""
         if len(offsets):
-            first, none = self._take_errors(), READ_ERRORS.empty_table()
+            first = self._take_errors()
             for table in bounded(self._table(columns, offsets, extra)):
                 yield ReadBatch(table, first)
-                first = none
+                first = _NO_ERRORS
         yield from self.rest()
 
     def rest(self) -> Iterator[ReadBatch]:
@@ -80,6 +82,8 @@ class Rows:
         return pa.Table.from_arrays([made[name] for name in layout.schema.names], schema=layout.schema)
 
     def _take_errors(self) -> pa.Table:
+        if not self._errors:
+            return _NO_ERRORS
         path = self._file.path
         rows, self._errors = self._errors, []
         columns = [

@@ -33,7 +33,7 @@ class Csv(FileReader):
         writes   id, text: large_string, source, source_file, source_offset (byte in the decompressed file), and all
                  other columns; an empty field is an empty string, and null where a type is declared
         rows     1 record -> 1 row or 1 error
-    Cost: CPU, O(bytes), one file is one part; see the folder's README for MB/s.
+    Cost: CPU, O(bytes), one file is one part; see README.md in this folder for MB/s.
     Raises: SpecError if root is missing, nothing matches, or a named column is no use; DataError if a header names a
         column twice; InputChanged if a file is not the planned one.
     Source: ours; quoting as in RFC 4180.

@@ -44,7 +44,7 @@ class Jsonl(FileReader):
         writes   id, text: large_string, source, source_file, source_offset (byte in the decompressed file), extra,
                  and the lines' other keys
         rows     1 line -> 1 row or 1 error
-    Cost: CPU, O(bytes), memory about 4 times the longest line; see the folder's README for MB/s.
+    Cost: CPU, O(bytes), memory about 4 times the longest line; see README.md in this folder for MB/s.
     Raises: SpecError if root is missing, nothing matches, or no line looked at has `text_column`; InputChanged if a
         file is not the planned one; MissingDependency for .zst without the extra `pipelines`.
     Source: ours.
