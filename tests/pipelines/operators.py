@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 from pydantic import Field
 
-from headrace.operators.shapes import Map, MapFunction, Resources
+from headrace.operators.dedup.exact import Exact
+from headrace.operators.read.jsonl import Jsonl
+from headrace.operators.shapes import InputPart, Map, MapFunction, ReadBatch, ReadFunction, Resources
 from tests.pipelines.corpus import DEADLY, REFUSED
 
 
@@ -66,3 +69,39 @@ class DeadlySmall(Deadly):
     """The same in a stage of its own."""
 
     resources: ClassVar[Resources] = Resources(num_cpus=0.5)
+
+
+class DeadlyReader(Jsonl):
+    """Kills its process when it opens a file of this name."""
+
+    deadly: str = "part-003.jsonl"
+
+    def build(self) -> ReadFunction:
+        read = super().build()
+
+        def deadly(part: InputPart, schema: pa.Schema) -> Iterator[ReadBatch]:
+            if part.file.path == self.deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return read(part, schema)
+
+        return deadly
+
+
+class BadKeys(Exact):
+    """A global step whose key function fails on texts that hold a word: raises, or kills its process."""
+
+    word: str = DEADLY
+    how: Literal["raise", "kill"] = "raise"
+
+    def build(self) -> MapFunction:
+        keys = super().build()
+
+        def bad(table: pa.Table) -> pa.Table:
+            for text in table["text"].to_pylist():
+                if self.word in text:
+                    if self.how == "kill":
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    raise ValueError(f"no key for {text[:20]}")
+            return keys(table)
+
+        return bad

@@ -11,7 +11,6 @@ sink    stages the fragments of all three outputs, or writes scratch, and then p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -25,7 +24,7 @@ from headrace.pipelines.identity import id_hashes, rename_repeats
 from headrace.pipelines.plan import Unit, schema_from_text
 from headrace.pipelines.records import TABLES, UnitRecord, put_record
 from headrace.pipelines.selection import UnitSelection, selection_of
-from headrace.pipelines.steps import StepCount, apply_step, limit_texts, quarantine_read_errors, reject_rows
+from headrace.pipelines.steps import StepCount, apply_keys, apply_step, limit_texts, quarantine_read_errors, reject_rows
 from headrace.pipelines.tables import table_from_bytes, table_to_bytes
 from headrace.pipelines.target import fit
 from headrace.pipelines.task import BuiltStep, SegmentTask, StepTask
@@ -33,6 +32,9 @@ from headrace.storage.commit import stage
 from headrace.storage.contract import QUARANTINE, REJECTS, contract_of
 from headrace.storage.faults import fault
 from headrace.storage.lake import Lake
+
+POSITION = "_headrace_position"
+"""Column that numbers a unit's rows while its keys are written."""
 
 
 @dataclass
@@ -92,7 +94,8 @@ def _scratch(lake: Lake, place: str, size_bytes: int) -> bytes:
 def drop_selected(state: UnitState, chosen: UnitSelection, step: StepTask, run: str) -> UnitState:
     """Move what a global step dropped to the rejects."""
     table = state.kept
-    count = StepCount(table.num_rows, table.num_rows - len(chosen.rows))
+    before = state.counts.get(step.index) or StepCount(table.num_rows, table.num_rows)  # when the keys were written
+    count = StepCount(before.rows_in, before.kept - len(chosen.rows), quarantined=before.quarantined)
     for pair in pc.value_counts(pc.struct_field(chosen.verdict, "rule")).to_pylist():
         count.dropped[pair["values"]] += pair["counts"]
     lost = reject_rows(table.take(chosen.rows), chosen.verdict, step, run, chosen.partner)
@@ -117,6 +120,28 @@ def run_stage(state: UnitState, steps: tuple[BuiltStep, ...], run: str) -> UnitS
     return state
 
 
+def keys_of(table: pa.Table, step: BuiltStep, run: str) -> UnitState:
+    """A state whose kept rows are a global step's keys of the numbered rows, with their numbers."""
+    result = apply_keys(step, table.drop_columns([POSITION]), run)
+    kept = result.keys.append_column(POSITION, table[POSITION].take(result.rows))
+    return UnitState(0, kept, quarantine=result.quarantine, counts={step.task.index: result.count})
+
+
+def numbered(table: pa.Table) -> pa.Table:
+    """The rows with their positions."""
+    return table.append_column(POSITION, pa.array(range(table.num_rows), pa.int64()))
+
+
+def with_keys(state: UnitState, found: UnitState) -> tuple[UnitState, pa.Table]:
+    """The state without the rows that have no keys, and the keys with the rows' ids."""
+    rows = found.kept[POSITION]
+    if len(rows) < state.kept.num_rows:
+        state.kept = state.kept.take(rows)
+    state.quarantine = pa.concat_tables([state.quarantine, found.quarantine])
+    state.counts |= found.counts
+    return state, found.kept.drop_columns([POSITION]).add_column(0, "id", state.kept["id"])
+
+
 def conform(state: UnitState, task: SegmentTask) -> pa.Table:
     """The kept rows in the planned schema.  Raises DataError where a step gave something else than it promised."""
     schema = schema_from_text(task.output_schema)
@@ -133,9 +158,7 @@ def conform(state: UnitState, task: SegmentTask) -> pa.Table:
         raise DataError(f"unit {state.unit}", str(error), "rows must fit the planned schema", fix) from error
 
 
-def sink_unit(
-    state: UnitState, task: SegmentTask, lake: Lake, keys: Callable[[pa.Table], pa.Table] | None
-) -> UnitRecord:
+def sink_unit(state: UnitState, task: SegmentTask, lake: Lake, keys: pa.Table | None) -> UnitRecord:
     """Stage or write scratch, then put the unit's record; returns the record that won."""
     kept, renamed = conform(state, task), 0
     if task.is_last:
@@ -153,8 +176,7 @@ def sink_unit(
         scratch["ids"] = _put(lake, task, state.unit, "ids", id_hashes(kept["id"]))
     else:
         assert keys is not None
-        found = keys(kept)
-        tables["keys"] = found.add_column(0, "id", kept["id"])
+        tables["keys"] = keys
         for name, table in tables.items():
             scratch[name] = _put(lake, task, state.unit, name, table_to_bytes(table))
     fault("unit.after_stage")

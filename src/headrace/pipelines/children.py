@@ -28,7 +28,16 @@ from headrace.pipelines.describe import describe_unit, unit_of
 from headrace.pipelines.envelope import seal, unseal
 from headrace.pipelines.plan import Unit
 from headrace.pipelines.tables import table_from_bytes, table_to_bytes
-from headrace.pipelines.task import SegmentTask, StepTask, build_reader, build_steps, check_code, extend_search_path
+from headrace.pipelines.task import (
+    BuiltStep,
+    SegmentTask,
+    StepTask,
+    build_keys,
+    build_reader,
+    build_steps,
+    check_code,
+    extend_search_path,
+)
 
 READY = "ready"
 Mode = Literal["read", "stage"]
@@ -121,7 +130,8 @@ def _serve(orders: IO[str], answers: IO[str]) -> None:
     """Fork a child for each folder that comes in, tell how it ended."""
     task = SegmentTask.from_json(orders.readline())
     extend_search_path(task.search_path)
-    for step in (task.source, *(step for stage in task.stages for step in stage)):
+    barrier = (task.barrier,) if task.barrier else ()
+    for step in (task.source, *(step for stage in task.stages for step in stage), *barrier):
         operator_class(step.op)  # imports its module
     for line in orders:
         child = os.fork()
@@ -151,12 +161,16 @@ def _work(task: SegmentTask, folder: Path) -> None:
     check_code(task)
     order = json.loads((folder / "order.json").read_text(encoding="utf-8"))
     steps = build_steps(tuple(s for stage in task.stages for s in stage if s.index in order["steps"]))
+    barrier = task.barrier if task.barrier and task.barrier.index in order["steps"] else None
+    keys = BuiltStep(barrier, build_keys(barrier)) if barrier else None
     read = build_reader(task.source) if order["mode"] == "read" else None
     (folder / READY).touch()
     for number in range(order["inputs"]):
         body = (folder / f"{number}.in").read_bytes()
         if read is not None:
             state = chain.read_unit(task, read, unit_of(body.decode()))
+        elif keys is not None:
+            state = chain.keys_of(table_from_bytes(body), keys, task.run)
         else:
             state = chain.run_stage(chain.UnitState(0, table_from_bytes(body)), steps, task.run)
         partial = folder / f"{number}.partial"

@@ -11,11 +11,11 @@ import dataclasses
 import pyarrow as pa
 
 from headrace.operators.shapes import READ_ERRORS
-from headrace.pipelines.chain import UnitState, run_stage
+from headrace.pipelines.chain import UnitState, keys_of, numbered, run_stage
 from headrace.pipelines.children import Children, children_of
 from headrace.pipelines.plan import Unit, schema_from_text
 from headrace.pipelines.steps import StepCount, quarantine_read_errors, quarantine_rows
-from headrace.pipelines.task import SegmentTask, StepTask, build_steps
+from headrace.pipelines.task import BuiltStep, SegmentTask, StepTask, build_keys, build_steps
 
 SLICES = 16
 
@@ -53,6 +53,19 @@ def isolated_stage(task: SegmentTask, stage: int, state: UnitState) -> UnitState
         done.counts.setdefault(step.index, StepCount())
     if done.kept.num_rows == 0:  # the columns that the stage gives
         done.kept = run_stage(UnitState(state.unit, state.kept.slice(0, 0)), build_steps(steps), task.run).kept
+    return done
+
+
+def isolated_keys(task: SegmentTask, barrier: StepTask, table: pa.Table) -> UnitState:
+    """Write the keys of a global step in children; the result is that of `chain.keys_of`."""
+    empty = numbered(table.slice(0, 0))
+    done = keys_of(empty, BuiltStep(barrier, build_keys(barrier)), task.run)
+    if table.num_rows:
+        with children_of(task) as children:
+            for found in _range(children, task.run, (barrier,), numbered(table)):
+                if found.kept.num_rows == 0:  # a row that was blamed keeps its own columns
+                    found.kept = done.kept.slice(0, 0)
+                done = _join(done, found)
     return done
 
 

@@ -115,10 +115,15 @@ def load_records(objects: ObjectStore, work: str, num_units: int) -> list[UnitRe
     return [UnitRecord.from_json(objects.get(found[number])) for number in range(num_units)]
 
 
+def attempts(objects: ObjectStore, work: str, unit: int, stage: int) -> int:
+    """How often a worker started this stage of this unit."""
+    return len(objects.list(f"{work}/attempts/{unit:07d}/{stage}"))
+
+
 def start_attempt(objects: ObjectStore, work: str, unit: int, stage: int) -> int:
     """Note that a worker starts this stage of this unit; the number of starts so far, this one included."""
     place = f"{work}/attempts/{unit:07d}/{stage}"
-    number = len(objects.list(place)) + 1
+    number = attempts(objects, work, unit, stage) + 1
     while not objects.put_once(f"{place}/{number}", b"{}"):
         number += 1
     return number

@@ -107,7 +107,8 @@ def run(
     place = lake if isinstance(lake, Lake) else Lake.resolve(lake)
     tell = progress or Silent()
     tell.phase("planning")
-    found = prepare(pipeline, place, fresh)
+    with place.as_default():
+        found = prepare(pipeline, place, fresh)
     if isinstance(found, Standing):
         return _standing(place, pipeline, found)
     return _work(found, engine, cpus, tell)

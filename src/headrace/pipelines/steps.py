@@ -106,6 +106,28 @@ def call_on_empty(step: BuiltStep, table: pa.Table) -> pa.Table:
         raise DataError(step.place, got, rule, "mend it, or the parameters that it got") from error
 
 
+@dataclass
+class KeysResult:
+    """Keys of a global step, and the rows on which its key function raised."""
+
+    keys: pa.Table
+    rows: pa.Array  # positions of the rows that have keys
+    quarantine: pa.Table  # QUARANTINE
+    count: StepCount
+
+
+def apply_keys(step: BuiltStep, table: pa.Table, run: str) -> KeysResult:
+    """Run the key function of a global step; here, too, one bad row costs one row."""
+    pieces: list[pa.Table] = []
+    failed: list[tuple[int, str]] = []
+    _halve(step, table, 0, pieces, failed)
+    keys = pa.concat_tables(pieces) if pieces else call_on_empty(step, table)
+    bad = [row for row, _ in failed]
+    quarantine = quarantine_rows(table.take(pa.array(bad, pa.int64())), step.task, run, failed)
+    rows = pa.array(sorted(set(range(table.num_rows)) - set(bad)) if bad else range(table.num_rows), pa.int64())
+    return KeysResult(keys, rows, quarantine, StepCount(table.num_rows, keys.num_rows, quarantined=len(bad)))
+
+
 def _halve(step: BuiltStep, table: pa.Table, first: int, pieces: list[pa.Table], failed: list[tuple[int, str]]) -> None:
     if table.num_rows == 0:
         return

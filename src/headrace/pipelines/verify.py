@@ -15,10 +15,13 @@ import pyarrow as pa
 import xxhash
 
 from headrace.errors import DataError, DatasetNotFound, InputChanged
-from headrace.operators.shapes import Reader
+from headrace.pipelines.isolate import isolated_read
 from headrace.pipelines.load import build
-from headrace.pipelines.plan import RunPlan, UnitPlan, load_run_plan
+from headrace.pipelines.plan import RunPlan, load_run_plan
+from headrace.pipelines.prepare import restore_prepared
 from headrace.pipelines.publish import kept_files, report_key
+from headrace.pipelines.records import MAX_ATTEMPTS, attempts
+from headrace.pipelines.run import task_of
 from headrace.pipelines.task import extend_search_path
 from headrace.storage.head import head_or_none, open_head
 from headrace.storage.lake import Lake
@@ -115,10 +118,9 @@ def _equal(name: str, counted: Any, expected: Any) -> Check:
 def _recount_input(lake: Lake, plan: RunPlan, report: dict[str, Any], outputs: tuple[_Places, ...]) -> list[Check]:
     """Read the input again: its rows must be the rows of the outputs, place for place."""
     extend_search_path(plan.search_path)
-    reader = build(plan.spec).reader
     read = _Places()
     try:
-        for batch in _read_again(lake, plan, reader):
+        for batch in _read_again(lake, plan):
             read.add(batch)
     except (InputChanged, OSError, DataError) as error:
         return [Check("rows read", None, report["rows_in"], None, f"the input cannot be read as planned: {error}")]
@@ -130,12 +132,18 @@ def _recount_input(lake: Lake, plan: RunPlan, report: dict[str, Any], outputs: t
     ]
 
 
-def _read_again(lake: Lake, plan: RunPlan, reader: Reader) -> Iterator[pa.Table]:
-    units = UnitPlan.from_json(lake.objects.get(f"work/{plan.segment_keys[0]}/plan.json"))
-    read = reader.build()
-    for unit in units.units:
+def _read_again(lake: Lake, plan: RunPlan) -> Iterator[pa.Table]:
+    prepared = restore_prepared(lake, build(plan.spec), plan)
+    task = task_of(prepared, prepared.segments[0])
+    read = prepared.pipeline.reader.build()
+    for unit in prepared.units.units:
+        if attempts(lake.objects, task.work, unit.number, stage=0) > MAX_ATTEMPTS:  # reading it may kill this process
+            state = isolated_read(task, unit)
+            yield state.kept
+            yield state.quarantine
+            continue
         for part in unit.parts:
-            for batch in read(part, units.schema):
+            for batch in read(part, prepared.units.schema):
                 yield batch.rows
                 yield batch.errors
 

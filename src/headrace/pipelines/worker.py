@@ -8,10 +8,18 @@ from functools import lru_cache
 from headrace.errors import DataError, HeadraceError
 from headrace.pipelines import chain
 from headrace.pipelines.describe import unit_of
-from headrace.pipelines.isolate import isolated_read, isolated_stage
+from headrace.pipelines.isolate import isolated_keys, isolated_read, isolated_stage
 from headrace.pipelines.plan import Unit
 from headrace.pipelines.records import MAX_ATTEMPTS, UnitRecord, start_attempt
-from headrace.pipelines.task import SegmentTask, build_keys, build_reader, build_steps, check_code, extend_search_path
+from headrace.pipelines.task import (
+    BuiltStep,
+    SegmentTask,
+    build_keys,
+    build_reader,
+    build_steps,
+    check_code,
+    extend_search_path,
+)
 from headrace.storage.lake import Lake
 
 
@@ -26,12 +34,13 @@ class Worker:
         self._read = lru_cache(maxsize=1)(lambda: build_reader(task.source))
         self._steps = lru_cache(maxsize=None)(lambda stage: build_steps(task.stages[stage]))
         self._keys = lru_cache(maxsize=1)(lambda: build_keys(task.barrier) if task.barrier else None)
+        self._is_isolated = False  # the unit that runs its last stage now
 
     def run_stage(self, description: str, stage: int, state: chain.UnitState | None) -> chain.UnitState:
         """Run one stage of a unit; the first stage also reads.  A unit that killed its worker before runs isolated."""
         plain = json.loads(description)
         number = start_attempt(self.lake.objects, self.task.work, plain["unit"], stage)
-        isolated = number > MAX_ATTEMPTS
+        self._is_isolated = isolated = number > MAX_ATTEMPTS
         if state is None:
             if "record" in plain:
                 record = UnitRecord.from_json(self.lake.objects.get(plain["record"]))
@@ -58,8 +67,18 @@ class Worker:
             ) from error
 
     def finish(self, state: chain.UnitState) -> UnitRecord:
-        """Run the sink."""
-        return chain.sink_unit(state, self.task, self.lake, self._keys())
+        """Run the sink, directly after the last stage."""
+        barrier, keys = self.task.barrier, None
+        state.kept = chain.conform(state, self.task)
+        if barrier is not None:
+            if self._is_isolated:
+                found = isolated_keys(self.task, barrier, state.kept)
+            else:
+                function = self._keys()
+                assert function is not None
+                found = chain.keys_of(chain.numbered(state.kept), BuiltStep(barrier, function), self.task.run)
+            state, keys = chain.with_keys(state, found)
+        return chain.sink_unit(state, self.task, self.lake, keys)
 
     def run_unit(self, description: str) -> UnitRecord:
         """Run a unit from source to sink."""
