@@ -43,6 +43,8 @@ def test_an_empty_input_divides_by_nothing() -> None:
     empty = Funnel((), 0, {"kept": 0, "rejects": 0, "quarantine": 0})
     assert all(result.passed for result in check_gates(Gates(max_drop_frac=0, max_quarantine_frac=0), empty))
     assert not check_gates(Gates(min_rows=1), empty)[0].passed
+    one = Funnel((), 1, {"kept": 0, "rejects": 1, "quarantine": 0})
+    assert check_gates(Gates(), one)[1].value == 1
 
 
 def test_a_failed_gate_is_told_with_measure_and_limit() -> None:

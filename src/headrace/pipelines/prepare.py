@@ -27,6 +27,7 @@ from headrace.pipelines.plan import (
 from headrace.pipelines.publish import record_lineage
 from headrace.pipelines.segments import Segment, Step, segments_of, steps_of
 from headrace.pipelines.spec import Pipeline
+from headrace.pipelines.steps import call_on_empty
 from headrace.pipelines.target import prepare_targets
 from headrace.pipelines.task import StepTask, build_keys, build_steps
 from headrace.storage.faults import fault
@@ -114,8 +115,8 @@ def source_key(pipeline: Pipeline, manifest: Manifest, run: str) -> str:
     """Names the contribution that a later run of the same source replaces: pipeline, reader and where it reads."""
     if pipeline.write == "append":
         return f"run:{run}"
-    reader, roots = pipeline.to_mapping()["steps"][0], sorted({file.root for file in manifest.files})
-    return f"{pipeline.pipeline}:{hash_json([reader, roots])[:16]}"
+    reader, origins = pipeline.to_mapping()["steps"][0], pipeline.reader.origins(list(manifest.files))
+    return f"{pipeline.pipeline}:{hash_json([reader, origins])[:16]}"
 
 
 def _generation(lake: Lake, pipeline: Pipeline, name: str) -> tuple[str, int | None]:
@@ -152,10 +153,10 @@ def trace_schemas(segments: Sequence[Segment], schema: pa.Schema) -> tuple[pa.Sc
         for step in segment.maps:
             (built,) = build_steps((StepTask.of(step),))
             try:
-                table = built.function(table)
+                table = call_on_empty(built, table)
             except HeadraceError as error:
-                place = f"steps[{step.index}] ({step.op})"
-                raise DataError(f"{place}: {error.place}", error.got, error.rule, error.fix) from error
+                place = error.place if error.place.startswith(built.place) else f"{built.place}: {error.place}"
+                raise DataError(place, error.got, error.rule, error.fix) from error
             if VERDICT_COLUMN in table.column_names:
                 table = table.drop_columns([VERDICT_COLUMN])
             if "id" not in table.column_names:
