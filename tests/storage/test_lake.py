@@ -87,3 +87,11 @@ def test_odd_folders_can_be_a_lake(tmp_path: Path) -> None:
     target(lake, "docs")
     assert lake.names() == ["docs"]
     assert Dataset.open("docs", lake).num_rows == 0
+
+
+def test_a_default_lake_holds_inside_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_LAKE", str(tmp_path / "outer"))
+    with Lake(str(tmp_path / "inner")).as_default():
+        assert Lake.resolve() == Lake(str(tmp_path / "inner"))
+        assert Lake.resolve(str(tmp_path / "named")) == Lake(str(tmp_path / "named"))
+    assert Lake.resolve() == Lake(str(tmp_path / "outer"))

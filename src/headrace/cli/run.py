@@ -153,7 +153,8 @@ def _speed(tell: Lines) -> str:
 def _preview(output: Output, lake: Lake, file: str, limit: int, changes: list[str]) -> None:
     from headrace.pipelines.preview import preview
 
-    seen = preview(file, limit, changes)
+    with lake.as_default():
+        seen = preview(file, limit, changes)
     steps = [step.to_plain() for step in seen.steps]
     show_funnel(output, steps)
     for title, table, columns in (

@@ -100,6 +100,10 @@ class Reader(Operator):
     def schema(self, files: list[InputFile]) -> pa.Schema:  # type: ignore[override]  # pydantic's is deprecated
         """The columns that every batch will have, from a bounded look at the files."""
 
+    def origins(self, files: list[InputFile]) -> list[str]:
+        """Where the files lie, whatever state they are in: with the parameters, this names a source."""
+        return sorted({file.root for file in files})
+
     @abstractmethod
     def parts(self, file: InputFile, part_bytes: int) -> list[InputPart]:
         """Cut one file into parts of about `part_bytes`; they tile it without gap or overlap."""

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -14,6 +17,8 @@ from headrace.errors import SpecError
 from headrace.storage.objects import ObjectStore
 from headrace.storage.reference import SYSTEM, check_name, is_name
 from headrace.storage.settings import Settings, is_remote, storage_options
+
+_default: ContextVar[Lake | None] = ContextVar("headrace_default_lake", default=None)
 
 _SCHEMES = ("s3", "gs", "az")
 _SUFFIX = ".lance"
@@ -28,6 +33,8 @@ class Lake:
     @classmethod
     def resolve(cls, uri: str | None = None) -> Lake:
         """The lake of this argument, else of HEADRACE_LAKE, else ./lake.  Touches nothing."""
+        if uri is None and (inside := _default.get()) is not None:
+            return inside
         given = Settings.read().lake if uri is None else uri
         if not given.strip():
             raise SpecError("lake", repr(given), "must be a folder or an object store's URI", "write ./lake")
@@ -42,6 +49,15 @@ class Lake:
             rule = "a lake's URI carries no credentials and no query"
             raise SpecError("lake", f"{scheme[1]}://…", rule, "put them into HEADRACE_STORAGE_OPTIONS")
         return cls(given.rstrip("/"))
+
+    @contextmanager
+    def as_default(self) -> Iterator[None]:
+        """Inside, whoever resolves no lake by name gets this one: a reader of datasets is planned in its run's lake."""
+        token = _default.set(self)
+        try:
+            yield
+        finally:
+            _default.reset(token)
 
     def dataset_uri(self, name: str) -> str:
         """Where the dataset is or would be; SpecError for what is no name."""

@@ -89,6 +89,9 @@ class Lance(Reader):
         roles = Roles(self.id_column, self.text_column, self.source, origin=True)
         return plan_schema(settle(columns), roles, "read.lance")
 
+    def origins(self, files: list[InputFile]) -> list[str]:
+        return sorted({file.root.rpartition(_AT)[0] for file in files})
+
     def parts(self, file: InputFile, part_bytes: int) -> list[InputPart]:
         with storage_calls(file.root):
             count = _fragment(file).count_rows()
