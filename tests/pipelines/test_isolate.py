@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from headrace.errors import DataError
+from headrace.operators.shapes import MapFunction
 from headrace.pipelines import isolate
-from headrace.pipelines.chain import UnitState, read_unit, run_stage
+from headrace.pipelines.chain import UnitState, keys_of, numbered, read_unit, run_stage
 from headrace.pipelines.children import Children
-from headrace.pipelines.isolate import isolated_read, isolated_stage
+from headrace.pipelines.isolate import isolated_keys, isolated_read, isolated_stage
 from headrace.pipelines.manifest import Manifest
 from headrace.pipelines.plan import Unit, cut_units
 from headrace.pipelines.records import TABLES
 from headrace.pipelines.steps import StepCount
-from headrace.pipelines.task import build_reader, build_steps
+from headrace.pipelines.task import StepTask, build_reader, build_steps
 from headrace.storage.contract import DOCUMENT
-from tests.pipelines.plain import Dies, Lawless, Lines, Raises, Shout, Without, documents, segment_task, write_lines
+from tests.pipelines.plain import (
+    Dies,
+    FirstOfText,
+    Lawless,
+    Lines,
+    Raises,
+    Shout,
+    Without,
+    built,
+    documents,
+    segment_task,
+    step_of,
+    write_lines,
+)
 
 
 def state_of(*texts: str) -> UnitState:
@@ -85,6 +100,30 @@ def test_a_stage_without_steps_or_rows_starts_no_child(children: list[str]) -> N
     none = isolated_stage(segment_task(Shout()), 0, state_of())
     assert (none.kept.num_rows, none.counts[1]) == (0, StepCount())
     assert children == []
+
+
+class DeadlyKeys(FirstOfText):
+    """Keys that are deadly to make of `die`."""
+
+    def build(self) -> MapFunction:
+        dies, keys = Dies().build(), super().build()
+        return lambda table: keys(dies(table))
+
+
+def test_keys_in_children_are_the_keys(children: list[str]) -> None:
+    barrier = StepTask.of(step_of(DeadlyKeys(), 2))
+    task = dataclasses.replace(segment_task(Shout()), barrier=barrier)
+    fine, one = documents("a", "b", "c"), documents("a", "die", "c")
+    whole = keys_of(numbered(fine), built(DeadlyKeys(), 2), "r")
+    assert isolated_keys(task, barrier, fine).kept.equals(whole.kept)
+    assert children == ["exit code 0"]
+    found = isolated_keys(task, barrier, one)
+    assert found.kept.equals(whole.kept.take([0, 2]))
+    assert found.quarantine.select(["id", "step"]).to_pylist() == [{"id": "r1", "step": 2}]
+    assert found.counts == {2: StepCount(3, 2, quarantined=1)}
+    none = isolated_keys(task, barrier, documents("die"))
+    assert (none.kept.schema.equals(whole.kept.schema), none.kept.num_rows, none.quarantine.num_rows) == (True, 0, 1)
+    assert isolated_keys(task, barrier, documents()).kept.schema.equals(whole.kept.schema)
 
 
 def test_what_came_before_is_kept() -> None:

@@ -10,6 +10,7 @@ from headrace.errors import DatasetNotFound, GateFailed
 from headrace.pipelines.run import run
 from headrace.pipelines.runs import list_runs, show_run
 from headrace.pipelines.spec import Gates
+from headrace.storage.faults import InjectedFault
 from headrace.storage.lake import Lake
 from tests.pipelines.plain import FirstOfText, Shout, lines_pipeline, write_lines
 
@@ -52,13 +53,26 @@ def test_a_run_is_shown_with_segments_spec_and_report(lake: Lake, tmp_path: Path
         assert shown["status"] == "published"
 
 
-def test_an_unfinished_run_has_no_report(lake: Lake, tmp_path: Path) -> None:
-    spec = lines_pipeline(write_lines(tmp_path / "in", a=["one"]), gates=Gates(min_rows=3))
-    with pytest.raises(GateFailed):
-        run(spec, lake=lake, engine="local")
+def test_an_unfinished_run_has_no_report(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = lines_pipeline(write_lines(tmp_path / "in", a=["x" * 1000], b=["y" * 1000]), FirstOfText())
+    monkeypatch.setenv("HEADRACE_FAULT", "driver.after_unit=raise")
+    with pytest.raises(InjectedFault):
+        run(spec, lake=lake, engine="local", cpus=1)
     (info,) = list_runs(lake)
+    assert (info.status, info.version, info.units) == ("unfinished", None, 2)
     shown = show_run(lake, info.run)
     assert (shown["report"], shown["version"], shown["status"]) == (None, None, "unfinished")
+    assert shown["segments"][1] == {"segment": 1, "units": 2, "finished": 0}
+    assert shown["segments"][0]["finished"] >= 1
+
+
+def test_a_closed_gate_leaves_a_report_to_look_at(lake: Lake, tmp_path: Path) -> None:
+    with pytest.raises(GateFailed):
+        run(lines_pipeline(write_lines(tmp_path / "in", a=["one"]), gates=Gates(min_rows=3)), lake=lake, engine="local")
+    (info,) = list_runs(lake)
+    shown = show_run(lake, info.run)
+    assert (shown["version"], shown["status"]) == (None, "unfinished")
+    assert [gate["gate"] for gate in shown["report"]["gates"] if not gate["passed"]] == ["min_rows"]
 
 
 def test_other_objects_under_runs_are_no_runs(lake: Lake, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from headrace.errors import DataError
 from headrace.operators.shapes import READ_ERRORS, VERDICT_COLUMN, Map, MapFunction
-from headrace.pipelines.steps import StepCount, apply_step, limit_texts, quarantine_read_errors
+from headrace.pipelines.steps import StepCount, apply_keys, apply_step, limit_texts, quarantine_read_errors
 from headrace.pipelines.task import BuiltStep
 from headrace.storage.contract import QUARANTINE, REJECTS
-from tests.pipelines.plain import Lawless, Raises, Shout, Without, built, documents, step_of
+from tests.pipelines.plain import FirstOfText, Lawless, Raises, Shout, Without, built, documents, step_of
 
 TEXTS = st.lists(st.sampled_from(["fine", "bad", "drop", "also fine"]), max_size=40)
 
@@ -162,6 +162,26 @@ def test_an_operator_that_raises_on_an_empty_table_is_told_so() -> None:
     step = BuiltStep(built(Shout(), 2).task, lambda table: table.slice(0, table["text"].to_pylist().index("a")))
     with pytest.raises(DataError, match=r"steps\[2\] .*: got ValueError: 'a' is not in list; .*empty table"):
         apply_step(step, documents("b"), "run")
+
+
+class Keys(FirstOfText):
+    """The keys, and an error for `bad`."""
+
+    def build(self) -> MapFunction:
+        raises, keys = Raises().build(), super().build()
+        return lambda table: keys(raises(table))
+
+
+@given(st.lists(st.booleans(), max_size=40))
+def test_a_row_without_keys_costs_one_row(bad: list[bool]) -> None:
+    table = documents(*("bad" if b else f"fine {n}" for n, b in enumerate(bad)))
+    result = apply_keys(built(Keys(), 3), table, "run")
+    good = [n for n, b in enumerate(bad) if not b]
+    assert result.rows.to_pylist() == good
+    assert result.keys.equals(FirstOfText().build()(table.take(pa.array(good, pa.int64()))))
+    assert result.quarantine["id"].to_pylist() == [f"r{n}" for n, b in enumerate(bad) if b]
+    assert set(result.quarantine["step"].to_pylist()) <= {3}
+    assert result.count == StepCount(len(bad), len(good), Counter(), len(bad) - len(good))
 
 
 def rejects_of(num: int) -> pa.Table:
