@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,12 +59,14 @@ def ray_local() -> Iterator[None]:
     ray = pytest.importorskip("ray", reason="needs the extra headrace[pipelines]")
     if ray.is_initialized():  # somebody's test started its own and left it running
         pytest.fail("Ray is running already; use the ray_local fixture, or shut your own down")
-    ray.init(
-        num_cpus=2,
-        object_store_memory=256 * 2**20,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "lance is not fork-safe")  # Ray's children exec at once
+        ray.init(
+            num_cpus=2,
+            object_store_memory=256 * 2**20,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+        )
     yield
     ray.shutdown()

@@ -37,17 +37,21 @@ def _run_until_done(site: Site, most: int, **given: Any) -> tuple[Ended, int]:
     raise AssertionError(f"killed {most + 1} times")
 
 
-@pytest.mark.parametrize("cpus", [1, 3])
-def test_a_deadly_row_in_this_process(site: Site, docs: list[Doc], cpus: int) -> None:
-    poisoned = _poisoned(docs, 3, 4, 30)  # two neighbours in one unit, one in another
-    assert len({doc.file for doc in poisoned if DEADLY in doc.text}) == 2
+@pytest.mark.parametrize(
+    ("cpus", "places"),
+    [(1, (3, 4)), pytest.param(3, (3, 4, 30), marks=pytest.mark.soak)],
+    ids=["one unit", "two units"],
+)
+def test_deadly_rows_in_this_process(site: Site, docs: list[Doc], cpus: int, places: tuple[int, ...]) -> None:
+    poisoned = _poisoned(docs, *places)
+    assert len({doc.file for doc in poisoned if DEADLY in doc.text}) == len(places) - 1
     write_docs(site.input, poisoned)
     site.write_pipeline(steps({"op": OPERATOR}))
     ended, deaths = _run_until_done(site, 2 * DEATHS, cpus=cpus)
     assert deaths >= DEATHS
     check_published(site, ended, _expected(poisoned, step=3))
     told = [row["error"] for row in site.rows(".quarantine") if row["step"] == 3]
-    assert len(told) == 3
+    assert len(told) == len(places)
     assert all("killed" in error and "signal 9" in error for error in told)
     assert {row["op"] for row in site.rows(".quarantine") if row["step"] == 3} == {OPERATOR}
     assert site.verify(ended.run) == []
@@ -67,6 +71,7 @@ def test_a_deadly_row_behind_the_global_step(site: Site, docs: list[Doc]) -> Non
     assert site.verify(ended.run) == []
 
 
+@pytest.mark.soak
 def test_a_deadly_row_in_a_stage_of_its_own(site: Site, docs: list[Doc]) -> None:
     poisoned = _poisoned(docs, 10)
     write_docs(site.input, poisoned)
@@ -76,6 +81,7 @@ def test_a_deadly_row_in_a_stage_of_its_own(site: Site, docs: list[Doc]) -> None
     check_published(site, ended, _expected(poisoned, step=3))
 
 
+@pytest.mark.soak
 def test_a_unit_full_of_deadly_rows(site: Site, docs: list[Doc]) -> None:
     good = [doc for doc in docs if doc.id is not None and len(doc.text) > 40]
     chosen = [n for n, doc in enumerate(good) if doc.file == docs[0].file and REFUSED not in doc.text]
@@ -98,9 +104,9 @@ def test_a_reader_that_dies_on_a_file(site: Site, docs: list[Doc]) -> None:
     assert site.verify(ended.run) == []
 
 
-@pytest.mark.parametrize("how", ["raise", "kill"])
+@pytest.mark.parametrize("how", ["raise", pytest.param("kill", marks=pytest.mark.soak)])
 def test_a_global_step_that_fails_on_a_row(site: Site, docs: list[Doc], how: str) -> None:
-    poisoned = _poisoned(docs, 3, 30)
+    poisoned = _poisoned(docs, 3, 30) if how == "raise" else _poisoned(docs, 3)
     write_docs(site.input, poisoned)
     bad = {"op": "tests.pipelines.operators:BadKeys", "how": how}
     site.write_pipeline([bad if step["op"] == "dedup.exact" else step for step in steps()])

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -179,6 +180,7 @@ def _work(task: SegmentTask, folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    warnings.filterwarnings("ignore", "lance is not fork-safe")  # rule 1
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what an operator prints is no answer
     _serve(sys.stdin, replies)

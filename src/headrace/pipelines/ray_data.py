@@ -104,9 +104,11 @@ def _stage(table: pa.Table, task_json: str, stage: int, search_path: tuple[str, 
 
 
 def _ours(error: BaseException | None) -> HeadraceError | None:
-    """The HeadraceError behind Ray's wrappers."""
+    """The HeadraceError behind Ray's wrappers, of which some are of our class too but can't be made anew."""
+    from ray.exceptions import RayError
+
     while error is not None:
-        if isinstance(error, HeadraceError):
+        if isinstance(error, HeadraceError) and not isinstance(error, RayError):
             return type(error)(error.place, error.got, error.rule, error.fix)
         error = getattr(error, "cause", None) or error.__cause__
     return None
