@@ -9,12 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 import lance
+import psutil
 import yaml
 
 from tests.pipelines.corpus import MIN_CHARS, UNIT_BYTES, Expected, write_docs
@@ -177,6 +178,7 @@ class Started:
 
     zygote: Zygote
     orders: list[dict[str, Any]]
+    pids: list[int]
 
     def wait_for(self, marker: Path) -> None:
         """Wait until the process has made a file."""
@@ -184,6 +186,15 @@ class Started:
         while not marker.exists():
             assert time.monotonic() < until, f"{marker} did not appear"
             time.sleep(0.01)
+
+    def kill(self) -> Ended:
+        """Kill the only process with its process group."""
+        (pid,) = self.pids
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            below = [child.pid for child in psutil.Process(pid).children(recursive=True)]
+            os.killpg(pid, signal.SIGKILL)
+            return replace(self.end(), left=tuple(below))
+        return self.end()
 
     def end(self) -> Ended:
         """Wait for the end."""
@@ -213,7 +224,7 @@ class Zygote:
         """Start all orders; `collect` must follow before the next ones."""
         self.wishes.write(json.dumps(list(orders)) + "\n")
         self.wishes.flush()
-        return Started(self, list(orders))
+        return Started(self, list(orders), json.loads(self.answers.readline()))
 
     def collect(self, orders: Sequence[dict[str, Any]]) -> list[Ended]:
         """Wait for the orders that were started last."""

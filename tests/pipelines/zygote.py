@@ -1,6 +1,6 @@
 """Forks a process for each order on stdin: a run costs no imports, and can be killed like any other process.
 
-Started by `driving.Zygote`.  One JSON line in: a list of orders.  One JSON line out: for each the exit status.
+Started by `driving.Zygote`.  One JSON line in: a list of orders.  Two lines out: the pids, and later how each ended.
 """
 
 from __future__ import annotations
@@ -177,6 +177,7 @@ def main() -> None:
     for line in sys.stdin:
         orders = json.loads(line)
         pids = [_start(order) for order in orders]
+        print(json.dumps(pids), flush=True)  # noqa: T201 - the pipe to the tests
         ends = _wait(pids, [order["kill_after"] or order["limit"] for order in orders])
         print(json.dumps(ends), flush=True)  # noqa: T201 - the pipe to the tests
 
