@@ -101,6 +101,21 @@ def test_a_package_counts_as_far_as_it_is_imported(files: Files) -> None:
     assert len(seen) == 6
 
 
+def test_code_that_was_edited_after_this_process_used_it_is_refused(files: Files) -> None:
+    """Rows would come from the old text and be named by the new one."""
+    text = OPERATOR.format(helper="dg_helper", late="dg_helper")
+    files(dg_live=text, dg_helper="limit = 3\n")
+    module = importlib.import_module("dg_live")
+    before = step_digest(module.Own())
+    assert step_digest(module.Own()) == before
+    assert step_digest(module.Own(word="b")) != before
+    files(dg_helper="limit = 44\n")
+    with pytest.raises(SpecError, match=r"module dg_helper: got a file that was edited .*reload\(dg_helper\)"):
+        step_digest(module.Own())
+    importlib.reload(sys.modules["dg_helper"])
+    assert step_digest(module.Own()) != before
+
+
 def test_an_import_cycle_ends(files: Files) -> None:
     files(dg_one="import dg_two\n", dg_two="import dg_one\n")
     assert source_digest("dg_one") == source_digest("dg_two")  # the same two texts

@@ -64,6 +64,12 @@ def test_another_type_is_refused_before_anything_runs(lake: Lake) -> None:
         prepare_targets(lake, "web", other)
 
 
+def test_another_type_of_the_first_column_is_refused_too(lake: Lake) -> None:
+    prepare_targets(lake, "web", DOCUMENT)
+    with pytest.raises(DataError, match="dataset web, column 'id': got large_string; the dataset has it as string"):
+        prepare_targets(lake, "web", DOCUMENT.set(0, pa.field("id", pa.large_string(), nullable=False)))
+
+
 def test_rows_get_the_columns_that_their_pipeline_does_not_give(lake: Lake) -> None:
     prepare_targets(lake, "web", DOCUMENT.append(SCORE.with_nullable(True)))
     contract = contract_of(lake, "web")
