@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -111,6 +112,7 @@ def _child(order: dict[str, Any]) -> None:
         for source, place in order["then"]:
             shutil.copy(source, place)
         told["then"] = perform(order)
+    told["peak_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     partial.write_text(json.dumps(told), encoding="utf-8")
     partial.rename(result)
     if order["after"]:
