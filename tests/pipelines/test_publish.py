@@ -9,7 +9,9 @@ import pytest
 
 from headrace.errors import GateFailed
 from headrace.pipelines.plan import load_run_plan
+from headrace.pipelines.progress import Silent
 from headrace.pipelines.publish import finish_publication, kept_files, superseded_runs
+from headrace.pipelines.records import UnitRecord
 from headrace.pipelines.run import RunResult, run
 from headrace.pipelines.spec import Gates, Pipeline
 from headrace.storage.channels import channel_history, channel_version
@@ -100,8 +102,12 @@ def test_a_failed_gate_leaves_no_version_and_needs_no_work_again(lake: Lake, fol
         assert open_version(lake, name).version == 1
     assert channel_version(lake, "out", "prod") is None
     calm = strict.model_copy(update={"gates": Gates(max_drop_frac=0.5)})
-    (folders[0] / "a.txt").chmod(0)  # not read again
-    done = go(lake, calm)
+
+    class Idle(Silent):
+        def unit_done(self, segment: int, record: UnitRecord) -> None:
+            raise AssertionError("the units are finished")
+
+    done = run(calm, lake=lake, engine="local", progress=Idle())
     assert texts(lake) == ["one"]
     assert channel_version(lake, "out", "prod") == done.version
 
