@@ -13,7 +13,7 @@ from headrace.pipelines.funnel import funnel_of
 from headrace.pipelines.gates import check_gates
 from headrace.pipelines.prepare import Prepared, prepare
 from headrace.pipelines.publish import report_key
-from headrace.pipelines.records import UnitRecord, load_records
+from headrace.pipelines.records import UnitRecord, finished_units, load_records
 from headrace.pipelines.report import make_report
 from headrace.pipelines.run import RunResult, run
 from headrace.storage.lake import Lake
@@ -88,3 +88,8 @@ def test_units_that_ran_with_other_code_show_both_digests(prepared: Prepared, re
     report = make_report(prepared, funnel, check_gates(prepared.pipeline.gates, funnel), records, {})
     assert report["steps"][4]["digests"] == [prepared.steps[4].digest, "changed"]
     assert report["steps"][1]["digests"] == [prepared.steps[1].digest]
+    (key,) = finished_units(prepared.lake.objects, f"work/{prepared.plan.segment_keys[0]}").values()
+    earlier = UnitRecord.from_json(prepared.lake.objects.get(key))
+    prepared.lake.objects.put(key, dataclasses.replace(earlier, code={**earlier.code, 1: "changed too"}).to_json())
+    report = make_report(prepared, funnel, check_gates(prepared.pipeline.gates, funnel), records, {})
+    assert "changed too" in report["steps"][1]["digests"]

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from headrace.errors import SpecError
 from headrace.pipelines.segments import Segment, segments_of, steps_of
-from headrace.pipelines.task import SegmentTask, StepTask, build_keys, build_reader, build_steps, extend_search_path
+from headrace.pipelines.task import (
+    SegmentTask,
+    StepTask,
+    build_keys,
+    build_reader,
+    build_steps,
+    check_code,
+    extend_search_path,
+)
 from tests.pipelines.plain import FirstOfText, Shout, ShoutOnGpu, Without, documents, lines_pipeline
 
 PLACES = {
@@ -61,6 +72,21 @@ def test_a_step_of_another_shape_is_not_built() -> None:
     ):
         with pytest.raises(AssertionError):
             build(wrong)
+
+
+@pytest.mark.parametrize("place", ["source", "stages", "barrier"])
+def test_other_code_than_planned_is_refused(place: str) -> None:
+    task = SegmentTask.of(segments()[0], **PLACES)
+    check_code(task)
+    assert task.barrier is not None
+    changed: dict[str, tuple[Any, str]] = {
+        "source": (dataclasses.replace(task.source, digest="other"), r"steps\[0\]"),
+        "stages": ((task.stages[0], (dataclasses.replace(task.stages[1][0], digest="other"),)), r"steps\[2\]"),
+        "barrier": (dataclasses.replace(task.barrier, digest="other"), r"steps\[3\]"),
+    }
+    other, told = changed[place]
+    with pytest.raises(SpecError, match=f"{told} .*: got other code than planned; workers must find the code"):
+        check_code(dataclasses.replace(task, **{place: other}))
 
 
 def test_folders_of_outside_operators_come_first_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
