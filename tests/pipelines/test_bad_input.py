@@ -194,7 +194,7 @@ def test_a_type_that_changes_after_the_look(place: Site) -> None:
     rows: list[dict[str, Any]] = [{"id": f"p-{n}", "text": f"{n} " + "x" * 1_000, "year": n} for n in range(2_000)]
     rows.append({"id": "late", "text": "the row with another type", "year": "MDCCCXCIV"})
     (place.input / "long.jsonl").write_bytes(_lines(rows))
-    _run(place, len(GOOD) + len(rows) - 1, 1)
+    _run(place, len(GOOD) + len(rows) - 1, 1, overrides=["unit_bytes=300000"])
     (bad,) = place.rows(".quarantine")
     assert (bad["source_file"], bad["line"]) == ("long.jsonl", 2_001)
     assert "year" in bad["error"]

@@ -124,6 +124,21 @@ def test_an_edit_behind_the_global_step_redoes_only_its_segment(site: Site, docs
     check_published(site, second, _marked(docs, " b", between=0))
 
 
+def test_what_shared_units_dropped_is_told_for_each_run(site: Site) -> None:
+    """Rejects and quarantine of the units before the global step belong to both runs, each under its own name."""
+    listed = _steps(before=False, after=True)
+    site.write_pipeline([*listed[:3], listed[-1], *listed[3:-1]])
+    _write_step(site, "' a'")
+    first = site.run()
+    _write_step(site, "' b'")
+    second = site.run()
+    assert {segment for segment, _ in second.units} == {1}
+    told = [site.found(ended.run) for ended in (first, second)]
+    assert told[0].rejects == told[1].rejects
+    assert {rule for _, _, rule, _ in told[0].rejects} == {"min_chars", "duplicate"}
+    assert told[0].quarantine == told[1].quarantine != []
+
+
 def test_an_edit_taken_back_publishes_the_first_rows_again(site: Site, docs: list[Doc]) -> None:
     site.write_pipeline(_steps(before=False, after=True))
     runs = []

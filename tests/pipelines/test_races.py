@@ -93,6 +93,24 @@ def test_a_coordinator_that_slept_between_scan_and_commit(site: Site, docs: list
     assert fast.status == ("published" if nth < 4 else "already published")
 
 
+@pytest.mark.parametrize(
+    "point", ["unit.after_read:2", "unit.after_stage:2", "unit.after_stage:8", "driver.before_selection"]
+)
+def test_a_coordinator_that_slept_in_the_middle_of_its_work(site: Site, docs: list[Doc], point: str) -> None:
+    """Two of one run work on the same units: the first record of a unit stands, and it names the published files."""
+    marker, stolen = str(site.folder / "asleep"), str(site.folder / "stolen")
+    slow, fast = site.together(
+        {"fault": f"{point}=pause 60", "marker": marker}, {"cpus": 2, "after": marker, "steal": stolen}
+    )
+    assert fast.status == "published"
+    assert (slow.run, slow.version) == (fast.run, fast.version)
+    check_published(site, slow, expect(docs))
+    assert site.verify(slow.run) == []
+    # Whoever replaces these rows finds them by the records.
+    site.write_pipeline(steps(min_chars=100))
+    check_published(site, site.run(), expect(docs, min_chars=100))
+
+
 def test_a_new_source_beside_an_old_one_that_is_replaced(tmp_path: Path, forks: Zygote, docs: list[Doc]) -> None:
     """Three at once on one output where rows stand already: same source changed, another source, the same again."""
     site = make_site(tmp_path / "site", forks, docs)
