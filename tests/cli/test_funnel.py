@@ -22,7 +22,7 @@ def test_sums_and_reasons(capsys: pytest.CaptureFixture[str]) -> None:
     show_funnel(Output(), STEPS)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[1] == ["0", "read.jsonl", "1,200", "1,199", "1"]
-    assert lines[2] == ["1", "text.length", "1,199", "1,000", "max", "9,", "min", "190", "0"]
+    assert lines[2] == ["1", "text.length", "1,199", "1,000", "9", "by", "max,", "190", "by", "min", "0"]
     assert lines[3] == ["all", "1,200", "1,000", "199", "1"]
 
 

@@ -14,7 +14,7 @@ def test_run_tells_what_happened(call: Caller, project: Path) -> None:
     lines = [line.split() for line in told.out.splitlines()]
     assert ["0", "read.jsonl", "4", "4", "0"] in lines
     assert ["1", "own:Refuse", "4", "3", "1"] in lines
-    assert ["2", "text.length", "3", "2", "min_chars", "1", "0"] in lines
+    assert ["2", "text.length", "3", "2", "1", "by", "min_chars", "0"] in lines
     assert ["all", "4", "2", "1", "1"] in lines
     assert "gates: min_rows 2 (limit 0)" in told.out
     assert "published docs/notes@2, channel prod" in told.out

@@ -1,4 +1,4 @@
-"""What runs a lake holds: published, replaced, unfinished."""
+"""What runs a lake holds: published, replaced, refused, unfinished."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import DatasetNotFound, GateFailed
+from headrace.pipelines.plan import own_work
+from headrace.pipelines.records import mark_broken
 from headrace.pipelines.run import run
-from headrace.pipelines.runs import list_runs, show_run
+from headrace.pipelines.runs import failed_gates, list_runs, show_run
 from headrace.pipelines.spec import Gates
 from headrace.storage.faults import InjectedFault
 from headrace.storage.lake import Lake
@@ -34,8 +36,9 @@ def test_runs_are_told_by_what_became_of_them(lake: Lake, tmp_path: Path) -> Non
     assert (found[first.run].status, found[first.run].version) == ("replaced", first.version)
     assert (found[second.run].status, found[second.run].version) == ("published", second.version)
     (strict,) = (info for info in found.values() if info.output == "strict")
-    assert (strict.status, strict.version, strict.pipeline) == ("unfinished", None, "lines")
-    assert all((info.units, info.finished) == (2, 2) for info in found.values())
+    assert (strict.status, strict.version, strict.pipeline) == ("refused", None, "lines")
+    assert (strict.units, strict.finished) == (2, 2)
+    assert all((info.units, info.finished) == (4, 4) for info in (found[first.run], found[second.run]))  # two segments
 
 
 def test_a_run_is_shown_with_segments_spec_and_report(lake: Lake, tmp_path: Path) -> None:
@@ -59,7 +62,8 @@ def test_an_unfinished_run_has_no_report(lake: Lake, tmp_path: Path, monkeypatch
     with pytest.raises(InjectedFault):
         run(spec, lake=lake, engine="local", cpus=1)
     (info,) = list_runs(lake)
-    assert (info.status, info.version, info.units) == ("unfinished", None, 2)
+    assert (info.status, info.version, info.units) == ("unfinished", None, 4)
+    assert 1 <= info.finished <= 2  # of the first segment; the second has not begun
     shown = show_run(lake, info.run)
     assert (shown["report"], shown["version"], shown["status"]) == (None, None, "unfinished")
     assert shown["segments"][1] == {"segment": 1, "units": 2, "finished": 0}
@@ -71,8 +75,18 @@ def test_a_closed_gate_leaves_a_report_to_look_at(lake: Lake, tmp_path: Path) ->
         run(lines_pipeline(write_lines(tmp_path / "in", a=["one"]), gates=Gates(min_rows=3)), lake=lake, engine="local")
     (info,) = list_runs(lake)
     shown = show_run(lake, info.run)
-    assert (shown["version"], shown["status"]) == (None, "unfinished")
-    assert [gate["gate"] for gate in shown["report"]["gates"] if not gate["passed"]] == ["min_rows"]
+    assert (shown["version"], shown["status"]) == (None, "refused")
+    assert [gate["gate"] for gate in failed_gates(shown["report"])] == ["min_rows"]
+
+
+def test_a_refused_run_with_a_unit_to_redo_is_unfinished(lake: Lake, tmp_path: Path) -> None:
+    spec = lines_pipeline(write_lines(tmp_path / "in", a=["one"]), gates=Gates(min_rows=3))
+    with pytest.raises(GateFailed):
+        run(spec, lake=lake, engine="local")
+    (info,) = list_runs(lake)
+    mark_broken(lake.objects, own_work(info.run, 0), 0, "its staged file is lost")
+    (info,) = list_runs(lake)
+    assert (info.status, info.units, info.finished) == ("unfinished", 1, 0)
 
 
 def test_other_objects_under_runs_are_no_runs(lake: Lake, tmp_path: Path) -> None:

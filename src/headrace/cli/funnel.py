@@ -19,7 +19,7 @@ def show_funnel(output: Output, steps: Sequence[Mapping[str, Any]]) -> None:
             step["op"],
             count(step["rows_in"]),
             count(step["kept"]),
-            ", ".join(f"{rule} {count(n)}" for rule, n in step["dropped"].items()),
+            ", ".join(f"{count(n)} by {rule}" for rule, n in step["dropped"].items()),
             count(step["quarantined"]),
         ]
         for step in steps

@@ -48,7 +48,7 @@ def show(context: typer.Context, run: RunArgument, lake: LakeOption = None, is_j
     """Show plan, progress and report of a run."""
     output = Output(is_json)
     place = open_lake(context, lake, output)
-    from headrace.pipelines.runs import show_run
+    from headrace.pipelines.runs import failed_gates, show_run
 
     facts = show_run(place, run)
     at = "" if facts["version"] is None else f"@{facts['version']}"
@@ -64,7 +64,13 @@ def show(context: typer.Context, run: RunArgument, lake: LakeOption = None, is_j
         output.line("steps: " + ", ".join(step["op"] for step in facts["spec"]["steps"]))
     else:
         _show_report(output, report)
-    if facts["status"] == "unfinished":
+    if facts["status"] == "refused":
+        told = ", ".join(
+            f"{gate['gate']}: measured {gate['value']:g}, limit {gate['limit']:g}" for gate in failed_gates(report)
+        )
+        output.line(f"refused by {told}; nothing was published", "bold red")
+        output.line("change the gate or the pipeline, and run the file again; a resume would measure the same")
+    elif facts["status"] == "unfinished":
         output.line(f"continue with: headrace resume {facts['run']}")
     output.result({"lake": place.uri, **facts})
 
