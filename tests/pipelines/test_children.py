@@ -49,6 +49,17 @@ def test_results_up_to_the_death_are_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert os.listdir(tmp_path) == []
 
 
+def test_a_fork_without_open_datasets_is_no_warning(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONWARNINGS", "always")
+    task = segment_task(Shout())
+    with children_of(task) as children:
+        (found,), _ = children.run(task.stages[0], [documents("a")])
+    assert found is not None
+    assert "fork-safe" not in capfd.readouterr().err
+
+
 def test_only_the_named_steps_run() -> None:
     task = segment_task(Dies(), Shout())
     with children_of(task) as children:

@@ -135,7 +135,11 @@ def _serve(orders: IO[str], answers: IO[str]) -> None:
     for step in (task.source, *(step for stage in task.stages for step in stage), *barrier):
         operator_class(step.op)  # imports its module
     for line in orders:
-        child = os.fork()
+        with warnings.catch_warnings():
+            # Lance tells whoever forks with it imported.  This process opens no dataset (rule 1), so that a child finds
+            # no handle of its parent to use; the filter stands here since an operator's module may set filters too.
+            warnings.filterwarnings("ignore", "lance is not fork-safe")
+            child = os.fork()
         if child == 0:
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the orders are the server's
             _child(task, Path(line.rstrip("\n")))
@@ -180,7 +184,6 @@ def _work(task: SegmentTask, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore", "lance is not fork-safe")  # rule 1
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what an operator prints is no answer
     _serve(sys.stdin, replies)
