@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import DataError, SpecError
-from headrace.operators.shapes import Map, MapFunction
+from headrace.operators.shapes import Global, Map, MapFunction, Selection
 from headrace.pipelines.plan import load_run_plan
 from headrace.pipelines.prepare import Prepared, Standing, output_schema, prepare, restore_prepared
 from headrace.pipelines.run import run
 from headrace.pipelines.spec import Gates
 from headrace.storage.lake import Lake
 from headrace.storage.open import open_version
-from tests.pipelines.plain import AddColumn, FirstOfText, Lawless, Lines, Shout, Without, lines_pipeline, write_lines
+from tests.pipelines.plain import AddColumn, FirstOfText, Lawless, Shout, lines_pipeline, write_lines
 
 
 class Careless(Map):
@@ -31,6 +31,23 @@ class Careless(Map):
             "no id": lambda table: table.drop_columns(["id"]),
         }
         return broken[self.how]
+
+
+class Unbuildable(Map):
+    """Finds no model."""
+
+    def build(self) -> MapFunction:
+        raise RuntimeError("no model file")
+
+
+class UnbuildableKeys(Global):
+    """Finds no model either."""
+
+    def build(self) -> MapFunction:
+        raise RuntimeError("no model file")
+
+    def select(self, keys: pa.Table) -> Selection:
+        raise NotImplementedError
 
 
 @pytest.fixture
@@ -105,17 +122,37 @@ def test_work_that_was_replaced_is_done_again_as_the_next_generation(lake: Lake,
     assert sorted(open_version(lake, "out").to_table()["text"].to_pylist()) == ["ONE!", "ONE!", "TWO!"]
 
 
-def test_a_source_is_pipeline_reader_and_place(lake: Lake, folder: Path, tmp_path: Path) -> None:
-    def source(place: Path, **given: Any) -> str:
-        return planned(lake, place, Shout(), **given).plan.source_key
+def test_work_done_afresh_answers_the_next_plain_run(lake: Lake, folder: Path) -> None:
+    spec = lines_pipeline(folder, Shout())
+    first = run(spec, lake=lake, engine="local")
+    fresh = run(spec, lake=lake, engine="local", fresh="to see")
+    assert (first.run, fresh.run) == (first.run, f"{first.run}-2")
+    again = run(spec, lake=lake, engine="local")
+    assert (again.status, again.run, again.version) == ("already published", fresh.run, fresh.version)
+    once_more = run(spec, lake=lake, engine="local", fresh="to see")
+    assert (once_more.status, once_more.run) == ("published", f"{first.run}-3")
+    assert open_version(lake, "out").count_rows() == 3
 
-    first = source(folder)
-    assert source(folder, unit_bytes=2048) == first
-    assert planned(lake, folder, Without(word="x")).plan.source_key == first
-    other = write_lines(tmp_path / "other", a=["one"])
-    assert len({first, source(other), source(folder, pipeline="p2")}) == 3
-    assert source(folder, reader=Lines(root=str(folder), raises_on="never")) != first
-    assert source(folder, write="append").startswith("run:")
+
+def test_a_fresh_run_that_was_stopped_is_continued_by_its_own_name_only(lake: Lake, folder: Path) -> None:
+    spec = lines_pipeline(folder, Shout())
+    stopped = prepare(spec, lake, fresh="because")
+    plain = prepare(spec, lake)  # nothing is published: whoever plans the same work goes on with what is stored
+    another = prepare(spec, lake, fresh="because")
+    assert isinstance(stopped, Prepared)
+    assert isinstance(plain, Prepared)
+    assert isinstance(another, Prepared)
+    assert plain.plan == stopped.plan
+    assert plain.segments[0].key == stopped.segments[0].key
+    assert another.plan.run != stopped.plan.run
+    assert another.segments[0].key != stopped.segments[0].key
+
+
+@pytest.mark.parametrize("is_key", [False, True])
+def test_an_operator_that_cannot_be_built_is_told_with_its_place(lake: Lake, folder: Path, is_key: bool) -> None:
+    step: Any = UnbuildableKeys() if is_key else Unbuildable()
+    with pytest.raises(DataError, match=r"steps\[2\] \(.*Unbuildable.*\), build\(\): got RuntimeError: no model file"):
+        prepare(lines_pipeline(folder, Shout(), step), lake)
 
 
 @pytest.mark.parametrize(
@@ -154,5 +191,5 @@ def test_too_many_generations_are_told(lake: Lake, folder: Path, monkeypatch: py
     monkeypatch.setattr(module, "MAX_GENERATIONS", 2)
     for mark in ("!", "?"):
         run(lines_pipeline(folder, Shout(mark=mark)), lake=lake, engine="local")
-    with pytest.raises(SpecError, match="published and replaced too often"):
+    with pytest.raises(SpecError, match="the same work was done too often"):
         prepare(lines_pipeline(folder, Shout()), lake)

@@ -10,7 +10,7 @@ import pytest
 from headrace.errors import GateFailed
 from headrace.pipelines.plan import load_run_plan
 from headrace.pipelines.progress import Silent
-from headrace.pipelines.publish import finish_publication, kept_files, superseded_runs
+from headrace.pipelines.publish import finish_publication, kept_files
 from headrace.pipelines.records import UnitRecord
 from headrace.pipelines.run import RunResult, run
 from headrace.pipelines.spec import Gates, Pipeline
@@ -117,18 +117,3 @@ def test_everything_dropped_is_a_result_too(lake: Lake, folders: tuple[Path, Pat
     assert texts(lake) == []
     assert done.report["rows"] == {"kept": 0, "rejects": 2, "quarantine": 0}
     assert kept_files(lake.objects, done.run) == []
-
-
-def test_which_runs_are_superseded(lake: Lake, folders: tuple[Path, Path]) -> None:
-    x, y = folders
-    first = go(lake, lines_pipeline(x, Shout()))
-    other = go(lake, lines_pipeline(y, Shout()))
-    spec = lines_pipeline(x, Shout(mark="?"))
-    plan = load_run_plan(lake.objects, first.run)
-    found = {
-        write: superseded_runs(lake, spec.model_copy(update={"write": write}), plan, other.version)
-        for write in ("source", "append", "replace")
-    }
-    assert found == {"source": set(), "append": set(), "replace": {other.run}}  # a run never supersedes itself
-    again = load_run_plan(lake.objects, go(lake, spec).run)
-    assert superseded_runs(lake, spec, again, other.version) == {first.run}

@@ -104,6 +104,10 @@ class Reader(Operator):
         """Where the files lie, whatever state they are in: with the parameters, this names a source."""
         return sorted({file.root for file in files})
 
+    def place(self, file: InputFile) -> str:
+        """One file's place, whatever state it is in: two runs that read the same place read the same thing."""
+        return f"{file.root}/{file.path}"
+
     @abstractmethod
     def parts(self, file: InputFile, part_bytes: int) -> list[InputPart]:
         """Cut one file into parts of about `part_bytes`; they tile it without gap or overlap."""

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from headrace.errors import DataError, HeadraceError, SpecError
-from headrace.operators.shapes import VERDICT_COLUMN
+from headrace.operators.shapes import VERDICT_COLUMN, Global
 from headrace.pipelines.accepted import accepted_changes
-from headrace.pipelines.digest import hash_json, hash_text
+from headrace.pipelines.digest import hash_text
 from headrace.pipelines.manifest import Manifest
 from headrace.pipelines.plan import (
     RunPlan,
@@ -26,10 +26,11 @@ from headrace.pipelines.plan import (
 )
 from headrace.pipelines.publish import record_lineage
 from headrace.pipelines.segments import Segment, Step, segments_of, steps_of
+from headrace.pipelines.source import replaced_runs, source_of, store_source
 from headrace.pipelines.spec import Pipeline
 from headrace.pipelines.steps import call_on_empty
 from headrace.pipelines.target import prepare_targets
-from headrace.pipelines.task import StepTask, build_keys, build_steps
+from headrace.pipelines.task import BuiltStep, StepTask, build_keys, build_steps
 from headrace.storage.faults import fault
 from headrace.storage.head import head_or_none, version_numbers
 from headrace.storage.lake import Lake
@@ -69,17 +70,26 @@ def prepare(pipeline: Pipeline, lake: Lake, fresh: str = "") -> Prepared | Stand
     """Plan, or take up the stored plan of the same work.  Touches the lake only where there is work to do."""
     manifest = Manifest.of(pipeline.reader)
     steps = steps_of(pipeline)
-    salt = hash_text(fresh, datetime.now(UTC).isoformat()) if fresh else ""
-    segments = segments_of(steps, hash_text(manifest.digest, salt))
-    run, version = _generation(lake, pipeline, run_name(pipeline, segments))
+    segments = segments_of(steps, manifest.digest)
+    run, version = _generation(lake, pipeline, run_name(pipeline, segments), bool(fresh))
     if version is not None:
         return Standing(run, version, compared_of(manifest, steps))
     objects = lake.objects
+    source = source_of(pipeline, manifest, run)
+    if (head := head_or_none(lake, pipeline.output)) is not None:
+        replaced_runs(lake, pipeline, run, source, int(head.version))  # what is refused is refused before the work
+    if (stored := objects.get_or_none(run_plan_key(run))) is not None:
+        plan = RunPlan.from_json(stored)
+        prepare_targets(lake, pipeline.output, schema_from_text(plan.schemas[-1]))
+        return restore_prepared(lake, pipeline, plan)
+    if fresh:
+        segments = segments_of(steps, hash_text(manifest.digest, fresh, datetime.now(UTC).isoformat()))
     units = stored_unit_plan(objects, segments[0].key, pipeline.reader, manifest, pipeline.unit_bytes)
     fault("plan.after_units")
     schemas = trace_schemas(segments, units.schema)
     prepare_targets(lake, pipeline.output, schemas[-1])
     head = head_or_none(lake, pipeline.output)
+    store_source(objects, run, source)
     folders = tuple(dict.fromkeys(str(Path(p).resolve()) for p in ("", *sys.path) if p == "" or _is_users(p)))
     plan = RunPlan(
         run=run,
@@ -88,15 +98,15 @@ def prepare(pipeline: Pipeline, lake: Lake, fresh: str = "") -> Prepared | Stand
         schemas=tuple(schema_to_text(schema) for schema in schemas),
         step_digests=tuple(step.digest for step in steps),
         input_digest=manifest.digest,
-        source_key=source_key(pipeline, manifest, run),
+        source_key=source.key,
         search_path=folders,
         base_version=1 if head is None else int(head.version),
         fresh=fresh,
     )
     objects.put_once(run_plan_key(run), plan.to_json())
-    plan = RunPlan.from_json(objects.get(run_plan_key(run)))
+    plan = RunPlan.from_json(objects.get(run_plan_key(run)))  # the first writer's, which need not be ours
     fault("plan.after_run")
-    return Prepared(lake, pipeline, plan, steps, segments, units)
+    return restore_prepared(lake, pipeline, plan)
 
 
 def _is_users(folder: str) -> bool:
@@ -111,35 +121,35 @@ def compared_of(manifest: Manifest, steps: Sequence[Step]) -> dict[str, str]:
     return compared | {f"steps[{step.index}] {step.op}": f"code and parameters {step.digest[:12]}" for step in steps}
 
 
-def source_key(pipeline: Pipeline, manifest: Manifest, run: str) -> str:
-    """Names the contribution that a later run of the same source replaces: pipeline, reader and where it reads."""
-    if pipeline.write == "append":
-        return f"run:{run}"
-    reader, origins = pipeline.to_mapping()["steps"][0], pipeline.reader.origins(list(manifest.files))
-    return f"{pipeline.pipeline}:{hash_json([reader, origins])[:16]}"
+def _generation(lake: Lake, pipeline: Pipeline, name: str, is_fresh: bool) -> tuple[str, int | None]:
+    """The id to run under, and the version where the same work stands in the head already.
 
-
-def _generation(lake: Lake, pipeline: Pipeline, name: str) -> tuple[str, int | None]:
-    """The id to run under, and the version where its rows stand in the head already.
-
-    Work that was published and then replaced by other work is done again under the next generation's id: its first
-    id is taken by a commit whose rows are no longer there.
+    The same work may be done more than once: where its rows were replaced by other work since, or somebody asked for
+    it afresh.  Each time is a generation with an id of its own, since the id before is taken by a commit.
     """
-    if not lake.exists() or (head := head_or_none(lake, pipeline.output)) is None:
-        return name, None  # nothing was planned for this output either
-    record_lineage(lake, pipeline.output)
-    found = publications(lake, pipeline.output, int(head.version))
+    if not lake.exists():
+        return name, None
+    found = []
+    if (head := head_or_none(lake, pipeline.output)) is not None:
+        record_lineage(lake, pipeline.output)
+        found = publications(lake, pipeline.output, int(head.version))
     versions = {publication.run: publication.version for publication in found}
-    standing = {publication.run for publication in live(found)}
-    for generation in range(1, MAX_GENERATIONS):
-        run = name if generation == 1 else f"{name}-{generation}"
-        if accepted_changes(lake.objects, run):
-            continue  # a mixture of old and new code answers nobody; only `resume` goes on with it
-        if run not in versions:
+    generations = (name if number == 1 else f"{name}-{number}" for number in range(1, MAX_GENERATIONS))
+    # A mixture of old and new code answers nobody; only `resume` goes on with it.
+    mine = [run for run in generations if run not in versions or not accepted_changes(lake.objects, run)]
+    standing = {publication.run for publication in live(found)}.intersection(mine)
+    if standing and not is_fresh:
+        assert head is not None
+        run = max(standing, key=lambda run: versions[run])
+        # A version that was cleaned away has its rows in the head all the same.
+        return run, versions[run] if versions[run] in version_numbers(head) else int(head.version)
+    for run in mine:
+        is_planned = is_fresh and lake.objects.size_bytes(run_plan_key(run)) is not None
+        if run not in versions and not is_planned and not accepted_changes(lake.objects, run):
             return run, None
-        if run in standing:  # a version that was cleaned away has its rows in the head all the same
-            return run, versions[run] if versions[run] in version_numbers(head) else int(head.version)
-    raise SpecError(f"run {name}", f"{MAX_GENERATIONS} generations", "published and replaced too often", "use --fresh")
+    raise SpecError(
+        f"run {name}", f"{MAX_GENERATIONS} generations", "the same work was done too often", "clear the lake"
+    )
 
 
 def trace_schemas(segments: Sequence[Segment], schema: pa.Schema) -> tuple[pa.Schema, ...]:
@@ -151,7 +161,7 @@ def trace_schemas(segments: Sequence[Segment], schema: pa.Schema) -> tuple[pa.Sc
     found, table = [], schema.empty_table()
     for segment in segments:
         for step in segment.maps:
-            (built,) = build_steps((StepTask.of(step),))
+            built = _built(step)
             try:
                 table = call_on_empty(built, table)
             except HeadraceError as error:
@@ -162,9 +172,24 @@ def trace_schemas(segments: Sequence[Segment], schema: pa.Schema) -> tuple[pa.Sc
             if "id" not in table.column_names:
                 raise DataError(f"steps[{step.index}] ({step.op})", "no column id", "a step keeps the id", "keep it")
         if segment.barrier is not None:
-            build_keys(StepTask.of(segment.barrier))(table)
+            _built(segment.barrier).function(table)
         found.append(table.schema.remove_metadata())
     return tuple(found)
+
+
+def _built(step: Step) -> BuiltStep:
+    """The step's function.  Raises DataError with the step's place where `build()` fails."""
+    task = StepTask.of(step)
+    try:
+        if isinstance(step.operator, Global):
+            return BuiltStep(task, build_keys(task))
+        return build_steps((task,))[0]
+    except HeadraceError:
+        raise
+    except Exception as error:
+        got, rule = f"{type(error).__name__}: {error}", "build() must give the function that works on tables"
+        fix = "mend it, or the parameters that it got"
+        raise DataError(f"steps[{step.index}] ({step.op}), build()", got, rule, fix) from error
 
 
 def restore_prepared(lake: Lake, pipeline: Pipeline, plan: RunPlan) -> Prepared:

@@ -16,6 +16,7 @@ from headrace.pipelines.chain import target
 from headrace.pipelines.identity import find_repeats, store_repeats
 from headrace.pipelines.plan import RunPlan, load_run_plan, own_work
 from headrace.pipelines.records import TABLES, UnitRecord, finished_units, mark_broken
+from headrace.pipelines.source import replaced_runs, stored_source
 from headrace.pipelines.spec import Pipeline
 from headrace.storage.channels import move_channel
 from headrace.storage.commit import Commit, missing_files, publish
@@ -31,7 +32,6 @@ from headrace.storage.lineage import (
     SUPERSEDES,
     LineageRow,
     lineage_of,
-    live,
     publications,
     record,
 )
@@ -104,8 +104,10 @@ def publish_run(lake: Lake, pipeline: Pipeline, plan: RunPlan, records: Sequence
         PUBLISHED_AT: datetime.now(UTC).isoformat(),
     }
 
+    source = stored_source(lake.objects, plan.run)
+
     def superseding(version: int) -> tuple[frozenset[str], Mapping[str, str]]:
-        old = superseded_runs(lake, pipeline, plan, version)
+        old = replaced_runs(lake, pipeline, plan.run, source, version)
         files = frozenset(path for run in old for path in kept_files(lake.objects, run))
         return files, {SUPERSEDES: json.dumps(sorted(old))}
 
@@ -135,21 +137,6 @@ def record_lineage(lake: Lake, name: str) -> None:
             given = {**vars(found), "pipeline": found.pipeline or "", "source": found.source or ""}
             given["published_at"] = found.published_at or datetime.now(UTC)
             record(lake, LineageRow(dataset=name, report=report, **given))
-
-
-def standing_runs(lake: Lake, name: str, version: int) -> dict[str, str]:
-    """Runs whose rows are part of this version, with the source that each contributes."""
-    return {found.run: found.source or "" for found in live(publications(lake, name, version))}
-
-
-def superseded_runs(lake: Lake, pipeline: Pipeline, plan: RunPlan, version: int) -> set[str]:
-    """Runs whose rows this run replaces: of the same source, or all of them, or none."""
-    standing = standing_runs(lake, pipeline.output, version)
-    if pipeline.write == "append":
-        return set()
-    return {run for run, source in standing.items() if pipeline.write == "replace" or source == plan.source_key} - {
-        plan.run
-    }
 
 
 def kept_files(objects: ObjectStore, run: str) -> list[str]:

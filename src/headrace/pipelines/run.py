@@ -21,7 +21,7 @@ from headrace.errors import SpecError, StorageUnavailable
 from headrace.operators.shapes import Global
 from headrace.pipelines.accepted import accept_changes, accepted_changes, first_own_segment, take_over
 from headrace.pipelines.describe import describe_scratch, describe_unit
-from headrace.pipelines.funnel import funnel_of
+from headrace.pipelines.funnel import Funnel, funnel_of
 from headrace.pipelines.gates import check_gates, require_gates
 from headrace.pipelines.load import build, load_pipeline
 from headrace.pipelines.local import run_local
@@ -160,9 +160,15 @@ def resume(
 
 
 def _standing(lake: Lake, pipeline: Pipeline, found: Standing) -> RunResult:
+    """Say that the work is published.  Raises GateFailed where it would not be with the gates as they are now."""
+    report = json.loads(lake.objects.get_or_none(report_key(found.run)) or b"{}")
+    if report:
+        funnel = Funnel((), report["rows_in"], report["rows"])
+        require_gates(
+            check_gates(pipeline.gates, funnel), f"{pipeline.output}@{found.version}, published before", found.run
+        )
     if pipeline.channel is not None:
         finish_publication(lake, pipeline, load_run_plan(lake.objects, found.run), found.version)
-    report = json.loads(lake.objects.get_or_none(report_key(found.run)) or b"{}")
     return RunResult(found.run, pipeline.output, found.version, "already published", report, found.compared)
 
 
@@ -177,23 +183,21 @@ def _work(prepared: Prepared, engine: Engine, cpus: int | None, tell: Progress) 
             return _standing(lake, pipeline, Standing(plan.run, version, {"run": f"{plan.run} has a kept commit"}))
         again: dict[int, str] = {}
         works = [work_of(prepared, segment) for segment in prepared.segments]
-        for _ in range(REDO_ROUNDS):
-            for number, unit, where in set_lost_scratch_aside(lake.objects, works, len(prepared.units.units)):
-                tell.warn(f"unit {unit} of segment {number} is done again: its scratch is lost ({where})")
-            executor = _Executor(chosen, num_cpus, tell)
-            with executor:
+        with _Executor(chosen, num_cpus, tell) as executor:
+            for _ in range(REDO_ROUNDS):
+                for number, unit, where in set_lost_scratch_aside(lake.objects, works, len(prepared.units.units)):
+                    tell.warn(f"unit {unit} of segment {number} is done again: its scratch is lost ({where})")
                 for segment in prepared.segments:
                     _run_segment(prepared, segment, executor, tell)
-            records = load_records(lake.objects, last_work(plan), len(prepared.units.units))
-            if not (again := units_to_redo(lake, plan, pipeline.output, records)):
-                break
-            for unit, why in again.items():
-                tell.warn(f"unit {unit} is done again: {why}")
-        else:
-            rule = "staged files must stay until they are published"
-            raise StorageUnavailable(
-                f"run {plan.run}", f"units {sorted(again)}: {again}", rule, "see what deletes them"
-            )
+                records = load_records(lake.objects, last_work(plan), len(prepared.units.units))
+                if not (again := units_to_redo(lake, plan, pipeline.output, records)):
+                    break
+                for unit, why in again.items():
+                    tell.warn(f"unit {unit} is done again: {why}")
+            else:
+                rule = "what a unit leaves must stay until it is published"
+                fix = "see what deletes it, and run again"
+                raise StorageUnavailable(f"run {plan.run}", f"units {sorted(again)}: {again}", rule, fix)
         tell.phase("publishing")
         funnel = funnel_of([step.op for step in prepared.steps], records)
         gates = check_gates(pipeline.gates, funnel)

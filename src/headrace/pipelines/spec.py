@@ -43,7 +43,7 @@ class Pipeline(BaseModel):
     channel: str | None = Field(None, description="channel to move to the new version (prod, candidate, ...)")
     write: WriteMode = Field(
         "source",
-        description="source: replace what this pipeline published from the same reader before; "
+        description="source: replace what this pipeline published from the same files before; "
         "append: add; replace: the result becomes the whole dataset",
     )
     rejects: RejectsPolicy = Field(

@@ -90,7 +90,10 @@ class Lance(Reader):
         return plan_schema(settle(columns), roles, "read.lance")
 
     def origins(self, files: list[InputFile]) -> list[str]:
-        return sorted({file.root.rpartition(_AT)[0] for file in files})
+        return sorted({self.place(file) for file in files})
+
+    def place(self, file: InputFile) -> str:
+        return file.root.rpartition(_AT)[0]
 
     def parts(self, file: InputFile, part_bytes: int) -> list[InputPart]:
         with storage_calls(file.root):
