@@ -60,9 +60,14 @@ soak: $(READY) ## long runs with kills
 	@echo "soak: pytest -m soak"
 	@$(BIN)/python -m pytest -m soak
 
-bench: $(READY) ## throughput and quality numbers (see benchmarks/README.md)
-	@echo "bench: benchmarks"
-	@set -e; for file in benchmarks/bench_*.py; do [ -e "$$file" ] || continue; echo "bench: $$file"; $(BIN)/python "$$file"; done
+bench: $(READY) ## measure a pipeline against plain Ray Data: make bench INPUT=folder-of-jsonl
+	@test -n "$(INPUT)" || { echo "bench: name documents to measure on: make bench INPUT=FOLDER (.jsonl, .jsonl.zst)"; exit 2; }
+	@for engine in local ray; do \
+		echo "bench: benchmarks/pipeline.py --engine $$engine"; \
+		$(BIN)/python benchmarks/pipeline.py --input "$(INPUT)" --output benchmarks/out/$$engine --engine $$engine || exit 1; \
+	done
+	@echo "bench: benchmarks/pipeline_peer.py"
+	@$(BIN)/python benchmarks/pipeline_peer.py --input "$(INPUT)" --output benchmarks/out/peer
 
 demo: $(READY) ## run the example pipeline with Ray, then stream its dataset twice
 	@echo "demo: examples/python_docs.yaml"
