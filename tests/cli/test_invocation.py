@@ -24,3 +24,5 @@ def test_resume_command_can_be_pasted() -> None:
     assert Invocation().resume_command == ""
     assert Invocation(run="r1").resume_command == "headrace resume r1"
     assert Invocation(run="r1", lake="my lake").resume_command == "headrace resume r1 --lake 'my lake'"
+    assert Invocation(lake="my lake").lake_option == " --lake 'my lake'"
+    assert Invocation(run="r1").lake_option == ""

@@ -17,7 +17,9 @@ def test_run_tells_what_happened(call: Caller, project: Path) -> None:
     assert ["2", "text.length", "3", "2", "1", "by", "min_chars", "0"] in lines
     assert ["all", "4", "2", "1", "1"] in lines
     assert "gates: min_rows 2 (limit 0)" in told.out
-    assert "published docs/notes@2, channel prod" in told.out
+    assert "published docs/notes@2: 2 rows in all, 2 of this run; channel prod (run " in told.out
+    assert "1 row could not be processed; look: headrace dataset head docs/notes.quarantine\n" in told.out
+    assert "id~suffix" not in told.out
     assert "4 rows" in told.out
     assert "rows/s" in told.out
     assert "published docs/notes@2" not in told.err
@@ -37,6 +39,50 @@ def test_example_is_a_lost_row_where_there_is_one(call: Caller, project: Path) -
     assert quarantined["example"]["outcome"] == "quarantined"
     kept = call("run", "notes.yaml", "--set", "steps[2].min_chars=1", "--set", "steps[1].word=zzz", "--json").answer
     assert kept["example"]["outcome"] == "kept"
+
+
+def test_rows_of_other_runs_are_in_all(call: Caller, project: Path) -> None:
+    assert call("run", "notes.yaml").code == 0
+    write_rows(project / "more", ["another text about weirs"], "b.jsonl")
+    told = call("run", "notes.yaml", "--set", "pipeline=more", "--set", "steps[0].root=more")
+    assert "published docs/notes@3: 3 rows in all, 1 of this run; channel prod" in told.out
+    assert "quarantine\n" not in told.out
+    answer = call("run", "notes.yaml", "--set", "write=append", "--fresh", "twice", "--json").answer
+    assert (answer["rows"], answer["report"]["rows"]["kept"]) == (5, 2)
+    assert answer["channel"] == {"name": "prod", "version": 4}
+
+
+def test_renamed_ids_are_told(call: Caller, project: Path) -> None:
+    write_rows(project / "in" / "again", ["a text of the same id", "one more of them"])
+    told = call("run", "notes.yaml")
+    assert told.code == 0
+    assert "1 row repeated an id of the source and got id~suffix" in told.out
+
+
+def test_lines_to_paste_mean_the_same_lake(call: Caller, project: Path) -> None:
+    told = call("run", "notes.yaml", "--lake", "my pool")
+    assert "look: headrace dataset head docs/notes.quarantine --lake 'my pool'" in told.out
+    shown = told.out.splitlines()[-1]
+    assert call(*shlex.split(shown.partition("headrace ")[2])).code == 0
+    assert "notes.yaml --lake 'my pool' --fresh" in call("run", "notes.yaml", "--lake", "my pool").out
+
+
+def test_already_published_tells_where_version_and_channel_are(call: Caller, project: Path) -> None:
+    assert call("run", "notes.yaml", "--set", "write=append").code == 0
+    alone = call("run", "notes.yaml", "--set", "write=append").out
+    assert "newest" not in alone
+    assert "not moved" not in alone
+    write_rows(project / "more", ["another text about weirs"], "b.jsonl")
+    assert call("run", "notes.yaml", "--set", "pipeline=more", "--set", "steps[0].root=more").code == 0
+    told = call("run", "notes.yaml", "--set", "write=append")
+    assert "already published: docs/notes@2" in told.out
+    assert "newest version: docs/notes@3\n" in told.out
+    move = next(line for line in told.out.splitlines() if "not moved" in line)
+    assert move.startswith("prod is at @3, not moved; to move it: headrace dataset tag docs/notes@2 prod --channel ")
+    assert call(*shlex.split(move.partition("headrace ")[2])).code == 0
+    answer = call("run", "notes.yaml", "--set", "write=append", "--json").answer
+    assert (answer["newest_version"], answer["channel"]) == (3, {"name": "prod", "version": 2})
+    assert "not moved" not in call("run", "notes.yaml", "--set", "write=append").out
 
 
 def test_already_published_says_what_was_compared_and_how_to_force(call: Caller, project: Path) -> None:

@@ -31,7 +31,9 @@ class Invocation:
     @property
     def resume_command(self) -> str:
         """What continues the run; empty where no run is known."""
-        if not self.run:
-            return ""
-        lake = f" --lake {shlex.quote(self.lake)}" if self.lake else ""
-        return f"headrace resume {self.run}{lake}"
+        return f"headrace resume {self.run}{self.lake_option}" if self.run else ""
+
+    @property
+    def lake_option(self) -> str:
+        """What a line that can be pasted ends with, so that it means the same lake."""
+        return f" --lake {shlex.quote(self.lake)}" if self.lake else ""

@@ -64,7 +64,7 @@ def run(
             file, lake=place, engine=engine.value, cpus=cpus, overrides=changes, fresh=fresh, progress=tell
         )
     again = " ".join(["headrace run", shlex.quote(file), *(f"--set {shlex.quote(change)}" for change in changes)])
-    _show(output, place, result, tell, again)
+    _show(output, place, result, tell, f"{again}{call.lake_option}")
 
 
 def resume(
@@ -102,23 +102,20 @@ def resume(
 
 
 def _show(output: Output, lake: Lake, result: RunResult, tell: Lines, again: str) -> None:
-    report = result.report
+    from headrace.storage.channels import channel_version
+    from headrace.storage.dataset import Dataset
     from headrace.storage.example import example_id
 
-    example = example_id(lake, result.output, result.version)
-    command = f"headrace dataset why {result.reference} {shlex.quote(example[1])}" if example else None
-    if result.status == "already published":
-        output.line(f"already published: {result.reference} (run {result.run}); compared:", "bold green")
-        for what, value in result.compared.items():
-            output.line(f"  {what}: {value}")
-        if again:
-            output.line(f'to do it all again: {again} --fresh "reason"')
+    channel, is_new = result.report.get("channel"), result.status == "published"
+    at = channel_version(lake, result.output, channel) if channel else None
+    newest = Dataset.open(result.output, lake).version
+    rows = Dataset(lake, result.output, result.version).num_rows if is_new else None
+    example, lake_option = example_id(lake, result.output, result.version), tell.call.lake_option
+    command = f"headrace dataset why {result.reference} {shlex.quote(example[1])}{lake_option}" if example else None
+    if rows is None:
+        _show_standing(output, result, newest, at, again, lake_option)
     else:
-        if report.get("steps"):
-            show_funnel(output, report["steps"])
-        output.line(gates_line(report.get("gates", [])))
-        channel = f", channel {report['channel']}" if report.get("channel") else ""
-        output.line(f"published {result.reference}{channel} (run {result.run})", "bold green")
+        _show_published(output, result, rows, at, lake_option)
         output.line(_speed(tell))
     if command and example:
         output.line(f"why was a row {example[0]}?  {command}")
@@ -130,6 +127,9 @@ def _show(output: Output, lake: Lake, result: RunResult, tell: Lines, again: str
             "output": result.output,
             "version": result.version,
             "reference": result.reference,
+            "rows": rows,
+            "newest_version": newest,
+            "channel": {"name": channel, "version": at} if channel else None,
             "compared": result.compared,
             "seconds": round(tell.seconds, 3),
             "rows_read": tell.rows_read,
@@ -137,9 +137,49 @@ def _show(output: Output, lake: Lake, result: RunResult, tell: Lines, again: str
             "rows_per_second": round(tell.rows_read / tell.seconds, 3),
             "bytes_per_second": round(tell.bytes_read / tell.seconds, 1),
             "example": {"outcome": example[0], "id": example[1], "command": command} if example else None,
-            "report": report,
+            "report": result.report,
         }
     )
+
+
+def _show_published(output: Output, result: RunResult, rows: int, at: int | None, lake_option: str) -> None:
+    """The funnel, and what the version holds: with `write: source` and `append` also the rows of other runs."""
+    report = result.report
+    if report.get("steps"):
+        show_funnel(output, report["steps"])
+    output.line(gates_line(report.get("gates", [])))
+    own, channel = report["rows"]["kept"], ""
+    if report.get("channel"):
+        stays = "" if at == result.version else f" stays at @{at}"
+        channel = f"; channel {report['channel']}{stays}"
+    told = f"{_rows(rows)} in all, {count(own)} of this run{channel}"
+    output.line(f"published {result.reference}: {told} (run {result.run})", "bold green")
+    if renamed := report.get("renamed_ids"):
+        output.line(f"{_rows(renamed)} repeated an id of the source and got id~suffix")
+    if quarantined := report["rows"]["quarantine"]:
+        look = f"headrace dataset head {result.output}.quarantine{lake_option}"
+        output.line(f"{_rows(quarantined)} could not be processed; look: {look}")
+
+
+def _show_standing(
+    output: Output, result: RunResult, newest: int, at: int | None, again: str, lake_option: str
+) -> None:
+    """That nothing was to be done; and where newest version and channel are, if not at what this run published."""
+    output.line(f"already published: {result.reference} (run {result.run}); compared:", "bold green")
+    for what, value in result.compared.items():
+        output.line(f"  {what}: {value}")
+    if newest > result.version:
+        output.line(f"newest version: {result.output}@{newest}")
+    if at is not None and at != result.version:
+        channel = result.report["channel"]
+        move = f'headrace dataset tag {result.reference} {channel} --channel --why "reason"{lake_option}'
+        output.line(f"{channel} is at @{at}, not moved; to move it: {move}")
+    if again:
+        output.line(f'to do it all again: {again} --fresh "reason"')
+
+
+def _rows(number: int) -> str:
+    return f"{count(number)} row{'' if number == 1 else 's'}"
 
 
 def _speed(tell: Lines) -> str:
