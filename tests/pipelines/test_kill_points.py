@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pipelines.corpus import Doc, expect
-from tests.pipelines.driving import Site, check_published
+from tests.pipelines.driving import Site, check_published, steps
 from tests.pipelines.watching import Opens
 
 FILES = 6
@@ -60,6 +60,46 @@ def test_kill_and_restart(site: Site, docs: list[Doc], point: str) -> None:
     assert third.status == "already published"
     assert (third.run, third.version) == (again.run, again.version)
     check_published(site, third, expect(docs))
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "unit.after_record:3",
+        "publish.before_kept",
+        *(f"commit.{point}:3" for point in ("after_scan", "before", "after")),
+        "commit.after:4",
+        "publish.after_lineage",
+    ],
+)
+def test_a_run_that_replaces_another_is_killed(site: Site, docs: list[Doc], point: str) -> None:
+    first = site.run()
+    site.write_pipeline(steps(min_chars=150))
+    assert site.run(fault=point).was_killed
+    # Until the kept commit the first run's rows stand untouched, and from then on only the new ones.
+    is_published = point in {"commit.after:3", "commit.after:4", "publish.after_lineage"}
+    now = expect(docs, min_chars=150) if is_published else expect(docs)
+    assert sorted((row["id"], row["text"]) for row in site.rows()) == now.kept
+    again = site.run(cpus=2)
+    check_published(site, again, expect(docs, min_chars=150))
+    assert [row["supersedes"] for row in site.lineage()] == [[], [first.run]]
+    assert site.verify(again.run) == []
+
+
+@pytest.mark.parametrize(
+    "point", ["unit.after_record:8", "driver.before_selection:2", "driver.after_selection:2", "commit.after:3"]
+)
+def test_three_segments(site: Site, docs: list[Doc], point: str) -> None:
+    """A second global step finds nothing to drop; its segment is killed and continued like the others."""
+    site.write_pipeline([*steps(), {"op": "dedup.exact", "normalize": "loose"}, {"op": "text.length", "min_chars": 1}])
+    assert site.run(fault=point).was_killed
+    finished, _ = site.finished_units()
+    with Opens(site.input) as opens:
+        again = site.run(cpus=2)
+        assert not opens.take()
+    check_published(site, again, expect(docs))
+    assert len(finished) == FILES
+    assert site.verify(again.run) == []
 
 
 def test_the_corpus_has_every_fate(docs: list[Doc]) -> None:

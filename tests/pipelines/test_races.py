@@ -111,6 +111,24 @@ def test_a_coordinator_that_slept_in_the_middle_of_its_work(site: Site, docs: li
     check_published(site, site.run(), expect(docs, min_chars=100))
 
 
+@pytest.mark.parametrize("point", ["unit.before_stage:8", "publish.before_kept", "commit.before:3"])
+def test_the_output_gets_a_column_while_a_run_is_going(site: Site, docs: list[Doc], point: str) -> None:
+    """Rows that were staged before have null in it."""
+    others = [Doc(f"other-{doc.file}", doc.id and f"z{doc.id}", doc.text) for doc in make_docs(seed=2)]
+    write_docs(site.folder / "in2", others)
+    wider = _reading("in2")
+    wider.insert(1, {"op": "tests.pipelines.plain:AddColumn", "name": "more", "kind": "int64"})
+    wider.insert(2, {"op": "tests.pipelines.plain:AddColumn", "name": "words", "kind": "string"})
+    site.write_pipeline(wider, "q.yaml", pipeline="other")
+    marker = str(site.folder / "asleep")
+    slow, fast = site.together({"fault": f"{point}=pause 60", "marker": marker}, {"spec": "q.yaml", "after": marker})
+    assert (fast.status, slow.status) == ("published", "published")
+    rows = site.rows()
+    assert sorted((row["id"], row["text"]) for row in rows) == sorted(expect(docs).kept + expect(others).kept)
+    assert {row["more"] for row in rows} == {None}
+    assert site.verify(slow.run) == site.verify(fast.run) == []
+
+
 def test_a_new_source_beside_an_old_one_that_is_replaced(tmp_path: Path, forks: Zygote, docs: list[Doc]) -> None:
     """Three at once on one output where rows stand already: same source changed, another source, the same again."""
     site = make_site(tmp_path / "site", forks, docs)

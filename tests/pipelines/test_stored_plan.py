@@ -157,3 +157,39 @@ def test_a_lost_selection_is_made_again(site: Site, docs: list[Doc]) -> None:
     (selection,) = [path for path in site.objects("work") if path.name == "selection.arrow"]
     selection.unlink()
     check_published(site, site.run(), expect(docs))
+
+
+def test_fresh_work_replaces_the_old_and_stands(site: Site, docs: list[Doc]) -> None:
+    first = site.run()
+    with Opens(site.input) as opens:
+        fresh = site.run(fresh="the disk was bad")
+        assert len(opens.take()) == FILES
+    assert fresh.status == "published"
+    assert fresh.run != first.run
+    check_published(site, fresh, expect(docs))
+    assert site.lineage()[-1]["supersedes"] == [first.run]
+    # Who asks for the same work without a reason gets the fresh rows, not the ones from before.
+    again = site.run()
+    assert (again.status, again.run, again.version) == ("already published", fresh.run, fresh.version)
+
+
+def test_a_killed_fresh_run_is_resumed(site: Site, docs: list[Doc]) -> None:
+    first = site.run()
+    assert site.run(fresh="once more", fault="driver.after_unit:4").was_killed
+    assert site.run().run == first.run
+    (run,) = {path.parent.name for path in site.objects("runs") if path.name == "plan.json"} - {first.run}
+    done = site.run(resume=run)
+    assert done.status == "published"
+    assert len(done.units) <= 2 * FILES - 4
+    check_published(site, done, expect(docs))
+    assert site.run().run == run
+
+
+def test_a_run_is_resumed_from_another_folder(site: Site, docs: list[Doc]) -> None:
+    """Neither the pipeline file nor the working directory is needed any more."""
+    assert site.run(fault="driver.after_unit:4").was_killed
+    (run,) = {path.parent.name for path in site.objects("runs") if path.name == "plan.json"}
+    (site.folder / "p.yaml").unlink()
+    done = site.run(resume=run, folder="/")
+    check_published(site, done, expect(docs))
+    assert site.run(resume=run[:6], folder="/").status == "already published"
