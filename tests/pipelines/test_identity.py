@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headrace.pipelines.identity import find_repeats, id_hashes, rename_repeats, renames_key, store_repeats
+from headrace.pipelines.identity import find_repeats, id_hashes, rename_repeats, store_repeats
 from headrace.pipelines.records import UnitRecord
 from headrace.storage.lake import Lake
 from tests.pipelines.plain import documents
@@ -78,10 +78,24 @@ def test_the_suffix_comes_from_the_row_and_not_from_its_place_in_a_run(lake: Lak
     assert first.drop_columns(["id"]).equals(rows.drop_columns(["id"]))
 
 
-def test_renames_are_stored_once(lake: Lake) -> None:
-    store_repeats(lake.objects, "r", {"0": {"1": True}})
-    store_repeats(lake.objects, "r", {"0": {"2": False}})
-    assert lake.objects.get(renames_key("r")) == b'{"0": {"1": true}}'
+def test_a_new_name_that_the_source_uses_too_is_renamed_in_the_next_round(lake: Lake) -> None:
+    """Here a later unit's own id is what an earlier unit's row was renamed to."""
+    records = [unit_of(lake, "probe", 0, ["a", "a"])]
+    store_repeats(lake.objects, "probe", find_repeats(lake.objects, records))
+    unit_of(lake, "probe", 0, ["a", "a"])
+    taken = published["probe"][0][1]
+    assert taken.startswith("a~")
+    units = [["a", "a"], [taken, "b"]]
+    records = [unit_of(lake, "r", unit, ids) for unit, ids in enumerate(units)]
+    for rounds in (1, 2):
+        found = find_repeats(lake.objects, records)
+        assert set(found) == ({"0"} if rounds == 1 else {"1"})
+        store_repeats(lake.objects, "r", found)
+        records = [unit_of(lake, "r", unit, ids) for unit, ids in enumerate(units)]
+    assert find_repeats(lake.objects, records) == {}
+    assert published["r"][0] == ["a", taken]
+    assert published["r"][1][0].startswith(f"{taken}~")
+    assert published["r"][1][1] == "b"
 
 
 def test_no_units_and_no_renames(lake: Lake) -> None:

@@ -117,3 +117,11 @@ def test_everything_dropped_is_a_result_too(lake: Lake, folders: tuple[Path, Pat
     assert texts(lake) == []
     assert done.report["rows"] == {"kept": 0, "rejects": 2, "quarantine": 0}
     assert kept_files(lake.objects, done.run) == []
+
+
+def test_gates_hold_for_what_is_published_already(lake: Lake, folders: tuple[Path, Path]) -> None:
+    spec = lines_pipeline(folders[0], Shout())
+    first = go(lake, spec)
+    with pytest.raises(GateFailed, match=rf"gates of out@{first.version}, published before: got min_rows: measured 2"):
+        go(lake, spec.model_copy(update={"gates": Gates(min_rows=3)}))
+    assert go(lake, spec.model_copy(update={"gates": Gates(min_rows=2)})).status == "already published"

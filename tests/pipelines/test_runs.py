@@ -91,5 +91,5 @@ def test_a_refused_run_with_a_unit_to_redo_is_unfinished(lake: Lake, tmp_path: P
 
 def test_other_objects_under_runs_are_no_runs(lake: Lake, tmp_path: Path) -> None:
     run(lines_pipeline(write_lines(tmp_path / "in", a=["one"])), lake=lake, engine="local")
-    lake.objects.put("runs/half/renames.json", b"{}")  # a process that was killed before the plan was stored
+    lake.objects.put("runs/half/source.json", b"{}")  # a process that was killed before the plan was stored
     assert len(list_runs(lake)) == 1

@@ -19,9 +19,12 @@ from headrace.pipelines.records import UnitRecord
 from headrace.storage.objects import ObjectStore
 
 
-def renames_key(run: str) -> str:
-    """Object key of a run's renames: unit -> hashes of ids, each with whether its first row there keeps the id."""
-    return f"runs/{run}/renames.json"
+def renames_folder(run: str) -> str:
+    """Folder of a run's renames: unit -> hashes of ids, each with whether its first row there keeps the id.
+
+    One object a round, since a new name may be one that the source uses too; finding the same twice does no harm.
+    """
+    return f"runs/{run}/renames"
 
 
 def id_hashes(ids: pa.ChunkedArray) -> bytes:
@@ -52,26 +55,29 @@ def find_repeats(objects: ObjectStore, records: Sequence[UnitRecord]) -> dict[st
 
 def store_repeats(objects: ObjectStore, run: str, found: dict[str, dict[str, bool]]) -> None:
     """Fix what is renamed, once and for all."""
-    objects.put_once(renames_key(run), json.dumps(found).encode())
+    number = len(objects.list(renames_folder(run)))
+    objects.put_once(f"{renames_folder(run)}/{number:03d}.json", json.dumps(found).encode())
 
 
 def rename_repeats(objects: ObjectStore, run: str, unit: int, kept: pa.Table) -> tuple[pa.Table, int]:
     """The unit's kept rows with repeated ids renamed, and how many were."""
-    body = objects.get_or_none(renames_key(run))
-    mend = {} if body is None else {int(h): first for h, first in json.loads(body).get(str(unit), {}).items()}
-    if not mend:
+    rounds = [json.loads(objects.get(info.key)).get(str(unit), {}) for info in objects.list(renames_folder(run))]
+    if not any(rounds):
         return kept, 0
-    ids, renamed = kept["id"].to_pylist(), 0
+    given = kept["id"].to_pylist()
+    ids = list(given)
     told = [kept[name].to_pylist() for name in ("text", "source_file", "source_offset") if name in kept.column_names]
-    for row, name in enumerate(ids):
-        own = xxhash.xxh3_64_intdigest(name.encode())
-        if own not in mend:
-            continue
-        if mend[own]:
-            mend[own] = False
-            continue
-        suffix = xxhash.xxh3_64_hexdigest(json.dumps([column[row] for column in told], default=str).encode())[:8]
-        ids[row] = f"{name}~{suffix}"
-        renamed += 1
+    for mend in rounds:
+        first = {int(key): keeps for key, keeps in mend.items()}
+        for row, name in enumerate(ids):
+            own = xxhash.xxh3_64_intdigest(name.encode())
+            if own not in first:
+                continue
+            if first[own]:
+                first[own] = False
+                continue
+            suffix = xxhash.xxh3_64_hexdigest(json.dumps([column[row] for column in told], default=str).encode())[:8]
+            ids[row] = f"{name}~{suffix}"
     at = kept.column_names.index("id")
+    renamed = sum(old != new for old, new in zip(given, ids, strict=True))
     return kept.set_column(at, kept.schema.field(at), pa.array(ids, kept.schema.field(at).type)), renamed
