@@ -137,6 +137,42 @@ def test_channel_moves_with_a_reason(call: Caller, published: str) -> None:
     assert "before: 2" in call("dataset", "tag", "docs/notes@3", "prod", "--channel", "--why", "mended").out
 
 
+def test_history_of_a_channel_is_shown(call: Caller, published: str) -> None:
+    hostile = "roll back:\x1b[2J " + "x" * 200
+    assert call("dataset", "tag", "docs/notes@2", "prod", "--channel", "--why", hostile).code == 0
+    shown = [line.split() for line in call("dataset", "show", "docs/notes").out.splitlines()]
+    at = next(n for n, line in enumerate(shown) if line[:2] == ["channel", "moved"])
+    assert [line[:2] for line in shown[at + 1 : at + 4]] == [["prod", "2"], ["prod", "3"], ["prod", "2"]]
+    assert shown[at + 2][-1] == published
+    answer = call("dataset", "show", "docs/notes@1", "--json").answer
+    assert [(m["n"], m["before"], m["to"]) for m in answer["moves"]["prod"]] == [(3, 3, 2), (2, 2, 3), (1, None, 2)]
+    assert (answer["moves"]["prod"][0]["why"], answer["moves"]["prod"][0]["run"]) == (hostile, None)
+    log = call("dataset", "log", "docs/notes")
+    assert "prod: roll back:\ufffd[2J xxxx" in log.out
+    assert max(map(len, log.out.splitlines())) < 160
+    assert log.out.splitlines()[1].endswith("prod: published")
+    versions = call("dataset", "log", "docs/notes", "--json").answer["versions"]
+    told = [[(move["channel"], move["n"]) for move in entry["moves"]] for entry in versions]
+    assert told == [[("prod", 2)], [("prod", 3), ("prod", 1)], []]
+    assert versions[1]["moves"][0]["why"] == hostile
+
+
+def test_old_moves_are_counted(call: Caller, published: str) -> None:
+    assert "earlier moves" not in call("dataset", "show", "docs/notes").out
+    for version in (2, 3, 2, 3, 2):
+        assert call("dataset", "tag", f"docs/notes@{version}", "prod", "--channel", "--why", "to and fro").code == 0
+    assert call("dataset", "log", "docs/notes").out.count("prod: to and fro") == 2  # once a version
+    told = call("dataset", "show", "docs/notes").out
+    assert told.count("to and fro") == 5
+    assert "2 earlier moves: --json has them all" in told
+    assert len(call("dataset", "show", "docs/notes", "--json").answer["moves"]["prod"]) == 7
+
+
+def test_a_dataset_without_channels_has_no_moves(call: Caller, published: str) -> None:
+    assert "moved to" not in call("dataset", "show", "docs/notes.rejects").out
+    assert call("dataset", "show", "docs/notes.rejects", "--json").answer["moves"] == {}
+
+
 @pytest.mark.parametrize("arguments", [["--channel"], ["--channel", "--why", " "], ["--why", "x"]])
 def test_channel_and_reason_go_together(call: Caller, published: str, arguments: list[str]) -> None:
     assert call("dataset", "tag", "docs/notes@2", "prod", *arguments).code == 2

@@ -116,6 +116,17 @@ def test_tags_and_why(published: Lake) -> None:
     assert Dataset.open(f"{NAME}@2", published).why("c").outcome == "unknown"
 
 
+def test_moves_of_channels_are_newest_first(published: Lake) -> None:
+    move_channel(published, NAME, "prod", 3, "more rows", run="r2")
+    move_channel(published, NAME, "next", 3, "to try")
+    set_tag(published, NAME, "paper", 2)  # does not move
+    moves = Dataset.open(f"{NAME}@2", published).moves()
+    assert {channel: [(m.n, m.before, m.to, m.why, m.run) for m in listed] for channel, listed in moves.items()} == {
+        "prod": [(2, 2, 3, "more rows", "r2"), (1, None, 2, "checked", None)],
+        "next": [(1, None, 3, "to try", None)],
+    }
+
+
 def test_pickles_as_lake_name_and_version(published: Lake) -> None:
     dataset = Dataset.open(f"{NAME}@prod", published)
     assert dataset.num_rows == 2  # the handle is open now

@@ -160,7 +160,27 @@ def test_long_text_is_cut_and_the_terminal_is_safe(lake: Lake) -> None:
     assert told.rows[0].text == "x" * PREVIEW_CHARS
     assert told.rows[0].note == hostile
     assert all(letter.isprintable() or letter == "\n" for letter in told.text())
-    assert printable("a\nb\tcä") == "a\ufffdb\ufffdcä"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a\nb\tcä", "a⏎b cä"),
+        ("a\r\nb\n\nc", "a⏎b⏎⏎c"),
+        ("a\rb", "a\ufffdb"),  # would overwrite the line
+        ("a\x1b[2Jb\x00\x0b\x85\u2028", "a\ufffd[2Jb\ufffd\ufffd\ufffd\ufffd"),
+        ("a\u202eb", "a\ufffdb"),
+    ],
+)
+def test_breaks_are_seen_and_the_rest_is_replaced(text: str, wanted: str) -> None:
+    assert printable(text) == wanted
+
+
+def test_a_preview_is_one_line(lake: Lake) -> None:
+    publish_run(lake, "r1", [], [dropped("b", "r1", text="one\ntwo\tthree")], [])
+    told = explain(lake, NAME, 2, "b")
+    assert told.text().splitlines()[-1] == "  text: one⏎two three"
+    assert told.rows[0].text == "one\ntwo\tthree"
 
 
 def test_values_go_through_json(lake: Lake) -> None:

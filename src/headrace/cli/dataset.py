@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headrace.cli.funnel import show_funnel
 from headrace.cli.options import JsonOption, LakeOption, open_lake
-from headrace.cli.output import Output, cell_text, count
+from headrace.cli.output import Output, cell_text, count, shorten
 from headrace.errors import DatasetNotFound, SpecError
 
 if TYPE_CHECKING:
+    from headrace.storage.channels import ChannelMove
     from headrace.storage.dataset import Dataset
     from headrace.storage.lake import Lake
     from headrace.storage.lineage import LineageRow
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Datasets of this lake: list, look, explain, tag.")
+
+MOVES_SHOWN = 5
+REASON_CHARS = 40
 
 RefArgument = Annotated[str, typer.Argument(metavar="REF", help="name, name@12 or name@prod.")]
 
@@ -52,11 +57,12 @@ def show(context: typer.Context, ref: RefArgument, lake: LakeOption = None, is_j
     output = Output(is_json)
     place = open_lake(context, lake, output)
     dataset = _open(ref, place)
-    tags, lineage = dataset.tags(), _newest_lineage(place, dataset)
+    tags, moves, lineage = dataset.tags(), dataset.moves(), _newest_lineage(place, dataset)
     output.line(f"{dataset.name}@{dataset.version}: {count(dataset.num_rows)} rows", "bold")
     output.line(dataset.uri)
     if tags:
         output.line(f"channels and tags: {_tags_text(tags)}")
+    _show_moves(output, moves)
     output.table(("column", "type"), [[field.name, str(field.type)] for field in dataset.schema])
     if lineage is not None:
         when = lineage.published_at.isoformat(timespec="seconds")
@@ -74,6 +80,7 @@ def show(context: typer.Context, ref: RefArgument, lake: LakeOption = None, is_j
             "rows": dataset.num_rows,
             "columns": columns,
             "tags": tags,
+            "moves": {channel: [vars(move) for move in listed] for channel, listed in moves.items()},
             "published": None if lineage is None else {**vars(lineage), "dataset": lineage.dataset},
         }
     )
@@ -111,7 +118,7 @@ def log(
     output = Output(is_json)
     place = open_lake(context, lake, output)
     dataset = _open(ref, place)
-    versions = dataset.log(n)
+    versions, moved = dataset.log(n), _moves_to(dataset.moves())
     rows = [
         [
             str(info.version),
@@ -119,12 +126,13 @@ def log(
             count(info.rows),
             info.run or "",
             ", ".join(info.tags),
-            info.message or "",
+            ", ".join([*([info.message] if info.message else []), *_reasons(moved.get(info.version, []))]),
         ]
         for info in versions
     ]
     output.table(("version", "when", "rows", "run", "channels and tags", "message"), rows, ("version", "rows"))
-    output.result({"lake": place.uri, "name": dataset.name, "versions": [vars(info) for info in versions]})
+    entries = [{**vars(info), "moves": moved.get(info.version, [])} for info in versions]
+    output.result({"lake": place.uri, "name": dataset.name, "versions": entries})
 
 
 @app.command("why")
@@ -191,6 +199,39 @@ def _open(ref: str, lake: Lake) -> Dataset:
     from headrace.storage.dataset import Dataset
 
     return Dataset.open(ref, lake)
+
+
+def _show_moves(output: Output, moves: Mapping[str, Sequence[ChannelMove]]) -> None:
+    """The newest moves of each channel."""
+    rows = [
+        [channel, str(move.to), move.when.isoformat(timespec="seconds"), shorten(move.why), move.run or ""]
+        for channel, listed in moves.items()
+        for move in listed[:MOVES_SHOWN]
+    ]
+    if rows:
+        output.table(("channel", "moved to", "when", "why", "run"), rows, ("moved to",))
+        hidden = sum(len(listed[MOVES_SHOWN:]) for listed in moves.values())
+        if hidden:
+            output.line(f"{count(hidden)} earlier moves: --json has them all")
+        output.line()
+
+
+def _moves_to(moves: Mapping[str, Sequence[ChannelMove]]) -> dict[int, list[dict[str, Any]]]:
+    """Which channels were moved to a version and why, newest first."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for channel, listed in moves.items():
+        for move in listed:
+            found.setdefault(move.to, []).append({"channel": channel, **vars(move)})
+    return found
+
+
+def _reasons(moves: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The newest move of each channel in a few words; a run's own reason is its id, which stands beside it."""
+    newest: dict[str, str] = {}
+    for move in moves:
+        why = "published" if move["why"] == f"run {move['run']}" else shorten(move["why"], REASON_CHARS)
+        newest.setdefault(move["channel"], f"{move['channel']}: {why}")
+    return list(newest.values())
 
 
 def _newest_lineage(lake: Lake, dataset: Dataset) -> LineageRow | None:

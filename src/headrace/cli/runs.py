@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.funnel import gates_line, show_funnel
-from headrace.cli.options import JsonOption, LakeOption, open_lake
+from headrace.cli.options import JsonOption, LakeOption, call_of, open_lake
 from headrace.cli.output import Output, count, duration, shorten, size
 from headrace.cli.search_path import extend_search_path
 from headrace.errors import DataError
@@ -71,7 +71,7 @@ def show(context: typer.Context, run: RunArgument, lake: LakeOption = None, is_j
         output.line(f"refused by {told}; nothing was published", "bold red")
         output.line("change the gate or the pipeline, and run the file again; a resume would measure the same")
     elif facts["status"] == "unfinished":
-        output.line(f"continue with: headrace resume {facts['run']}")
+        output.line(f"continue with: headrace resume {facts['run']}{call_of(context).lake_option}")
     output.result({"lake": place.uri, **facts})
 
 

@@ -19,7 +19,7 @@ import lance
 import pyarrow as pa
 
 from headrace.errors import HeadraceError, InternalError, MissingDependency, SpecError
-from headrace.storage.channels import channels, tags
+from headrace.storage.channels import ChannelMove, channel_history, channels, tags
 from headrace.storage.commit import RUN
 from headrace.storage.foreign import first_line, storage_calls
 from headrace.storage.head import transaction_properties
@@ -143,6 +143,10 @@ class Dataset:
     def tags(self) -> dict[str, int]:
         """Channels and fixed tags of the dataset as they point now, by name."""
         return dict(sorted({**tags(self.lake, self.name), **channels(self.lake, self.name)}.items()))
+
+    def moves(self) -> dict[str, list[ChannelMove]]:
+        """Every move of every channel of the dataset, newest first, by channel."""
+        return {name: channel_history(self.lake, self.name, name)[::-1] for name in channels(self.lake, self.name)}
 
     def why(self, id: str) -> Explanation:
         """What happened to this row on its way to this version."""

@@ -25,6 +25,8 @@ Outcome = Literal["kept", "dropped", "quarantined", "unknown"]
 
 PREVIEW_CHARS = 200
 
+_SHOWN = {ord("\n"): "\N{RETURN SYMBOL}", ord("\t"): " "}
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -88,8 +90,9 @@ def explain(lake: Lake, name: str, version: int, id: str) -> Explanation:
 
 
 def printable(text: str) -> str:
-    """The text without control and other unprintable characters, which could steer a terminal."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    """The text in one line, without control and other unprintable characters, which could steer a terminal."""
+    shown = text.replace("\r\n", "\n").translate(_SHOWN)
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in shown)
 
 
 def _kept(dataset: lance.LanceDataset, id: str, runs: dict[int, str]) -> list[Fact]:
