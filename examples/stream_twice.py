@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from itertools import islice
 
 from headrace.errors import HeadraceError
 from headrace.loaders import StreamingLoader
@@ -44,13 +43,16 @@ def main(reference: str) -> int:
     print(f"uninterrupted: {told} in {seconds:.2f} s, {len(uninterrupted) / seconds:,.0f} rows/s")
 
     # The pinned version, not the channel: what is published meanwhile must not change what a training run sees.
-    first = open_loader(loader.reference, batch_size=64, num_threads=2)
+    # Batches of at most a 16th of an epoch, so that there is a middle to stop in however small the dataset is.
+    first = open_loader(loader.reference, batch_size=min(64, max(1, loader.num_rows // 16)), num_threads=2)
     resumed: list[str] = []
-    for batch in islice(first, len(first) // 2):
+    for batch in first:
         resumed.extend(batch["id"])
+        if len(resumed) >= loader.num_rows / 2:
+            break
     state = json.dumps(first.state_dict())  # goes into the checkpoint, next to the weights
     first.close()
-    print(f"stopped after {len(resumed):,} rows, state: {state}")
+    print(f"stopped in the middle of epoch 1 after {len(resumed):,} of {loader.num_rows:,} rows, state: {state}")
 
     second = open_loader(loader.reference, batch_size=48, num_threads=1)
     second.load_state_dict(json.loads(state))

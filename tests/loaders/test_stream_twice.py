@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from headrace.storage.channels import move_channel
 from headrace.storage.lake import Lake
@@ -31,10 +32,19 @@ def test_streams_the_channel_of_the_lake_beside_it(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "docs/python@1: 2 epochs of 500 rows" in ran.stdout
     assert re.search(r"uninterrupted: 1,000 rows, .* rows/s", ran.stdout)
-    assert "stopped after 256 rows" in ran.stdout
-    assert "744 rows more" in ran.stdout
+    assert "stopped in the middle of epoch 1 after 279 of 500 rows" in ran.stdout
+    assert "721 rows more" in ran.stdout
     assert "ok: resumed stream equals the uninterrupted one" in ran.stdout
     assert "WRONG" not in ran.stdout
+
+
+@pytest.mark.parametrize(("num_rows", "stop"), [(9, 5), (60, 30), (90, 45)])
+def test_stops_inside_the_first_epoch_of_a_small_dataset_too(tmp_path: Path, num_rows: int, stop: int) -> None:
+    lake = Lake.resolve(str(tmp_path / "lake"))
+    write(lake, NAME, rows(0, num_rows))
+    ran = run(tmp_path, NAME)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"stopped in the middle of epoch 1 after {stop} of {num_rows} rows" in ran.stdout
 
 
 def test_says_what_is_missing(tmp_path: Path) -> None:
