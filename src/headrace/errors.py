@@ -39,6 +39,8 @@ class SpecError(HeadraceError, ValueError):
     """A pipeline file, an operator or a command's input is wrong."""
 
     exit_code = 2
+    problems: tuple[str, ...] = ()
+    """One text each where a file has several; `place` lists them all, and a pickle carries only that."""
 
 
 class DataError(HeadraceError, ValueError):

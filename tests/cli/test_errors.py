@@ -6,7 +6,7 @@ import pytest
 
 from headrace.cli.errors import report
 from headrace.cli.invocation import Invocation
-from headrace.errors import CommitConflict, DataError
+from headrace.errors import CommitConflict, DataError, SpecError
 
 
 def test_parts_of_an_error_reach_a_program(capsys: pytest.CaptureFixture[str]) -> None:
@@ -23,6 +23,14 @@ def test_parts_of_an_error_reach_a_program(capsys: pytest.CaptureFixture[str]) -
         "exit_code": 3,
     }
     assert err == "error: a.txt: got x; must be y; write y\n"
+
+
+def test_a_spec_error_lists_its_problems(capsys: pytest.CaptureFixture[str]) -> None:
+    one, several = SpecError("a.yaml:1 x", "1", "no such key"), SpecError("a.yaml: 2 problems\n  one\n  other")
+    several.problems = ("one", "other")
+    for error, problems in ((one, ["a.yaml:1 x: got 1; no such key"]), (several, ["one", "other"])):
+        assert report(error, Invocation(is_json=True)) == 2
+        assert json.loads(capsys.readouterr().out)["error"]["problems"] == problems
 
 
 def test_retryable_error_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:

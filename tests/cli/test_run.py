@@ -127,6 +127,17 @@ def test_override_that_is_wrong(call: Caller, project: Path) -> None:
     assert not (project / "lake").exists()
 
 
+def test_every_problem_of_a_file_is_an_entry(call: Caller, project: Path) -> None:
+    (project / "notes.yaml").write_text(PIPELINE.replace("min_chars", "min_char") + "colour: red\n")
+    told = call("run", "notes.yaml", "--json")
+    error = told.answer["error"]
+    assert (told.code, error["kind"], len(error["problems"])) == (2, "SpecError", 2)
+    assert all(text.startswith("notes.yaml:") and "\n" not in text for text in error["problems"])
+    assert "did you mean min_chars?" in error["problems"][0]
+    assert "colour" in error["problems"][1]
+    assert all(f"\n  {text}" in error["message"] for text in error["problems"])
+
+
 def test_gate_that_fails_publishes_nothing(call: Caller, project: Path) -> None:
     told = call("run", "notes.yaml", "--set", "gates.min_rows=100")
     assert told.code == 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,18 @@ def problems_of(folder: Path, text: str) -> list[str]:
     with pytest.raises(SpecError) as refused:
         load_pipeline(write(folder, text))
     return [line.strip() for line in str(refused.value).replace(f"{folder}/", "").splitlines()]
+
+
+def test_several_problems_are_told_one_by_one_too(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        load_pipeline(write(tmp_path, FINE + "zzz: 1\nyyy: 2\n"))
+    assert [problem.split()[1] for problem in refused.value.problems] == ["zzz:", "yyy:"]
+    assert str(refused.value).splitlines()[1:] == [f"  {problem}" for problem in refused.value.problems]
+    copy = pickle.loads(pickle.dumps(refused.value))
+    assert (str(copy), copy.problems) == (str(refused.value), ())
+    with pytest.raises(SpecError) as refused:
+        load_pipeline(write(tmp_path, FINE + "zzz: 1\n"))
+    assert refused.value.problems == ()  # the text is the one problem
 
 
 def test_a_file_gives_the_same_pipeline_as_python(tmp_path: Path) -> None:

@@ -35,7 +35,8 @@ def report(error: BaseException, call: Invocation) -> int:
 def _facts(error: BaseException) -> dict[str, Any]:
     if isinstance(error, HeadraceError):
         parts = {"place": error.place, "got": error.got, "rule": error.rule, "fix": error.fix}
-        return {"kind": type(error).__name__, **parts, "retryable": error.retryable}
+        facts = {"kind": type(error).__name__, **parts, "retryable": error.retryable}
+        return {**facts, "problems": list(error.problems or [str(error)])} if isinstance(error, SpecError) else facts
     kind = "UsageError" if _is_usage(error) else type(error).__name__
     return {"kind": kind, "retryable": False}
 

@@ -155,7 +155,8 @@ def _child(task: SegmentTask, folder: Path) -> None:
         code = 0
     except Exception as error:  # noqa: BLE001 - whatever it is, the parent raises it; only a death counts against rows
         known = isinstance(error, HeadraceError)
-        parts = vars(error) if known else {"place": "isolated child", "got": f"{type(error).__name__}: {error}"}
+        told = {name: str(getattr(error, name, "")) for name in ("place", "got", "rule", "fix")}
+        parts = told if known else {"place": "isolated child", "got": f"{type(error).__name__}: {error}"}
         body = {"kind": type(error).__name__ if known else "InternalError", **parts}
         (folder / "error.json").write_text(json.dumps(body), encoding="utf-8")
     finally:  # also where an operator raises SystemExit: the server's loop must not go on in here

@@ -122,7 +122,9 @@ def build(
     if len(problems) == 1:
         raise SpecError(problems[0])
     if problems or pipeline is None:
-        raise SpecError(f"{file or 'pipeline'}: {len(problems)} problems\n  " + "\n  ".join(problems))
+        several = SpecError(f"{file or 'pipeline'}: {len(problems)} problems\n  " + "\n  ".join(problems))
+        several.problems = tuple(problems)
+        raise several
     return pipeline
 
 
