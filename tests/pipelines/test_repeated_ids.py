@@ -69,6 +69,18 @@ def test_a_run_that_renames_is_killed(site: Site, repeated: list[Doc], point: st
     assert {row["text"]: row["id"] for row in site.rows()} == found
 
 
+def test_two_coordinators_that_rename(site: Site, repeated: list[Doc]) -> None:
+    """The first sleeps before it sets units aside; what the second publishes meanwhile must stay known by its records."""
+    marker, stolen = str(site.folder / "asleep"), str(site.folder / "stolen")
+    slow, fast = site.together(
+        {"fault": "redo.before_marks:1=pause 60", "marker": marker}, {"cpus": 2, "after": marker, "steal": stolen}
+    )
+    assert (slow.run, slow.version) == (fast.run, fast.version)
+    first = _names(site, fast, repeated)
+    site.write_pipeline(steps(min_chars=21), unit_bytes=1500)
+    assert _names(site, site.run(), repeated) == first
+
+
 def test_the_next_run_of_the_source_gives_the_same_ids(site: Site, repeated: list[Doc]) -> None:
     first = _names(site, site.run(), repeated)
     site.write_pipeline(steps(min_chars=21), unit_bytes=1500)

@@ -25,10 +25,11 @@ def set_lost_scratch_aside(
         finished = finished_units(objects, work)
         sizes = {info.key: info.size_bytes for info in objects.list(f"{work}/scratch")} if finished else {}
         for unit, key in finished.items():
-            for name, (place, size_bytes) in UnitRecord.from_json(objects.get(key)).scratch.items():
+            record = UnitRecord.from_json(objects.get(key))
+            for name, (place, size_bytes) in record.scratch.items():
                 # Scratch that was taken over from another run lies elsewhere.
                 found = sizes[place] if place in sizes else objects.size_bytes(place)
                 if found != size_bytes and not (is_selected and name == "keys"):
-                    mark_broken(objects, work, unit, f"its scratch is lost ({place})")
+                    mark_broken(objects, work, unit, f"its scratch is lost ({place})", record)
                     yield index, unit, place
                     break

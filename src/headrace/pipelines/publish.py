@@ -72,8 +72,10 @@ def units_to_redo(lake: Lake, plan: RunPlan, output: str, records: Sequence[Unit
     if not again and (repeats := find_repeats(lake.objects, records)):
         store_repeats(lake.objects, plan.run, repeats)
         again = {int(unit): f"{len(ids)} of its ids occur before" for unit, ids in repeats.items()}
+    fault("redo.before_marks")
+    judged = {record.unit: record for record in records}
     for unit, why in again.items():
-        mark_broken(lake.objects, last_work(plan), unit, why)
+        mark_broken(lake.objects, last_work(plan), unit, why, judged[unit])
     return again
 
 

@@ -84,9 +84,15 @@ def next_version(objects: ObjectStore, work: str, unit: int) -> int:
     return len(objects.list(f"{work}/broken/{unit:07d}"))
 
 
-def mark_broken(objects: ObjectStore, work: str, unit: int, why: str) -> None:
-    """Set a unit's record aside because what it names is lost; the unit will be done again."""
+def mark_broken(objects: ObjectStore, work: str, unit: int, why: str, judged: UnitRecord | None = None) -> None:
+    """Set a unit's record aside because what it names is lost; the unit will be done again.
+
+    `judged` is the record that was found wanting.  Another coordinator may have set it aside and published its
+    successor meanwhile; that one stays, since whoever replaces its rows finds them by it.
+    """
     version = next_version(objects, work, unit)
+    if judged is not None and objects.get_or_none(record_key(work, unit, version)) != judged.to_json():
+        return
     objects.put_once(f"{work}/broken/{unit:07d}/{version}.json", json.dumps({"why": why}).encode())
 
 
