@@ -151,6 +151,9 @@ def load_run_plan(objects: ObjectStore, run: str) -> RunPlan:
         matches = [name for name in known if name.startswith(run)]
         if len(matches) == 1:
             return load_run_plan(objects, matches[0])
-        told = ", ".join((matches or known)[-5:]) or "none yet"
+        if matches:
+            rule = f"prefix is ambiguous: {', '.join(matches[:5])}{', ...' if len(matches) > 5 else ''}"
+            raise DatasetNotFound(f"run {run}", "", rule, "give more of the run's id")
+        told = ", ".join(known[-5:]) or "none yet"
         raise DatasetNotFound(f"run {run}", "", "no such run in this lake", f"runs here: {told}")
     return RunPlan.from_json(body)
