@@ -125,3 +125,18 @@ def test_gates_hold_for_what_is_published_already(lake: Lake, folders: tuple[Pat
     with pytest.raises(GateFailed, match=rf"gates of out@{first.version}, published before: got min_rows: measured 2"):
         go(lake, spec.model_copy(update={"gates": Gates(min_rows=3)}))
     assert go(lake, spec.model_copy(update={"gates": Gates(min_rows=2)})).status == "already published"
+
+
+def test_keys_that_repeat_in_a_file_and_over_files_are_renamed_and_counted(lake: Lake, tmp_path: Path) -> None:
+    from headrace.operators.dedup.exact import Exact
+    from headrace.operators.read.jsonl import Jsonl
+
+    (tmp_path / "a.jsonl").write_text('{"id": "k", "text": "one"}\n{"id": "k", "text": "two"}\n', "utf-8")
+    (tmp_path / "b.jsonl").write_text('{"id": "k", "text": "three"}\n{"id": "j", "text": "four"}\n', "utf-8")
+    spec = Pipeline(pipeline="p", output="out", unit_bytes=1024, steps=(Jsonl(root=str(tmp_path)), Exact()))
+    done = go(lake, spec)
+    ids = open_version(lake, "out").to_table()["id"].to_pylist()
+    assert sorted(id.partition("~")[0] for id in ids) == ["j", "k", "k", "k"]
+    assert len(set(ids)) == 4
+    assert {"j", "k"} < set(ids)
+    assert done.report["renamed_ids"] == 2

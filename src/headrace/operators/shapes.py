@@ -74,6 +74,7 @@ class ReadBatch(NamedTuple):
 
     rows: pa.Table  # exactly the schema the run planned
     errors: pa.Table  # READ_ERRORS
+    renamed_ids: int = 0  # rows whose own key was there before, so that it got a suffix
 
 
 ReadFunction = Callable[[InputPart, pa.Schema], Iterator[ReadBatch]]

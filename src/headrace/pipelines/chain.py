@@ -49,21 +49,23 @@ class UnitState:
     rows_read: int = 0
     read_errors: int = 0
     bytes_read: int = 0
+    renamed: int = 0  # rows whose id repeated one that came before
     started: float = field(default_factory=time.time)
 
 
 def read_unit(task: SegmentTask, read: ReadFunction, unit: Unit) -> UnitState:
     """First segment: read all parts of the unit.  Raises InputChanged where a file is not the planned one."""
     schema = schema_from_text(task.input_schema)
-    rows, errors = [schema.empty_table()], [READ_ERRORS.empty_table()]
+    rows, errors, renamed = [schema.empty_table()], [READ_ERRORS.empty_table()], 0
     for part in unit.parts:
         for batch in read(part, schema):
             rows.append(batch.rows)
             errors.append(batch.errors)
+            renamed += batch.renamed_ids
     kept, failed = pa.concat_tables(rows), pa.concat_tables(errors)
     state = UnitState(unit.number, kept, quarantine=quarantine_read_errors(failed, task.source, task.run))
     state.rows_read, state.read_errors = kept.num_rows, failed.num_rows
-    state.bytes_read = unit.size_bytes
+    state.bytes_read, state.renamed = unit.size_bytes, renamed
     total = kept.num_rows + failed.num_rows
     state.counts[task.source.index] = StepCount(total, kept.num_rows, quarantined=failed.num_rows)
     fault("unit.after_read")
@@ -79,6 +81,7 @@ def load_unit(task: SegmentTask, lake: Lake, record: UnitRecord) -> UnitState:
     quarantine = tables["quarantine"].set_column(1, QUARANTINE.field("run"), run_of)
     state = UnitState(record.unit, tables["kept"], rejects, quarantine, dict(record.counts))
     state.rows_read, state.read_errors, state.bytes_read = record.rows_read, record.read_errors, record.bytes_read
+    state.renamed = record.renamed
     return drop_selected(state, selection_of(lake, task.previous, record.unit), task.source, task.run)
 
 
@@ -195,7 +198,7 @@ def sink_unit(state: UnitState, task: SegmentTask, lake: Lake, keys: pa.Table | 
         rows=rows,
         staged=staged,
         scratch=scratch,
-        renamed=renamed,
+        renamed=state.renamed + renamed,
         seconds=round(time.time() - state.started, 3),
     )
     won = put_record(lake.objects, task.work, record)

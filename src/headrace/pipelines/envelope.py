@@ -20,7 +20,7 @@ def seal(state: UnitState, description: str = "") -> pa.Table:
     numbers = {
         "unit": state.unit,
         "counts": {str(index): count.to_plain() for index, count in state.counts.items()},
-        "read": [state.rows_read, state.read_errors, state.bytes_read],
+        "read": [state.rows_read, state.read_errors, state.bytes_read, state.renamed],
         "started": state.started,
     }
     cells = {
@@ -36,13 +36,14 @@ def unseal(envelope: pa.Table) -> UnitState:
     """The state of a one-row envelope."""
     numbers = json.loads(envelope["counts"][0].as_py())
     tables = {name: table_from_bytes(envelope[name][0].as_buffer()) for name in TABLES}
-    rows_read, read_errors, bytes_read = numbers["read"]
+    rows_read, read_errors, bytes_read, renamed = numbers["read"]
     return UnitState(
         numbers["unit"],
         counts={int(index): StepCount.from_plain(count) for index, count in numbers["counts"].items()},
         rows_read=rows_read,
         read_errors=read_errors,
         bytes_read=bytes_read,
+        renamed=renamed,
         started=numbers["started"],
         **tables,
     )

@@ -122,5 +122,6 @@ def _join(first: UnitState, second: UnitState) -> UnitState:
         first.rows_read + second.rows_read,
         first.read_errors + second.read_errors,
         first.bytes_read + second.bytes_read,
+        first.renamed + second.renamed,
         first.started,
     )

@@ -49,6 +49,7 @@ class Identity:
     def __init__(self, path: str) -> None:
         self._prefix = path.encode() + b"\0"
         self._keys, self._pairs = Seen(), Seen()
+        self._renamed = 0
 
     def of_coordinates(self, offsets: Offsets, texts: pa.Array | None) -> pa.Array:
         """Coordinate ids of rows at these offsets."""
@@ -69,6 +70,7 @@ class Identity:
         repeats = self._repeats(hashes)
         if repeats.any():
             changed = True
+            self._renamed += int(repeats.sum())
             is_same, taken = self._same(pairs), set(hashes.tolist())
             for row in np.flatnonzero(repeats).tolist():
                 ids[row] = self._suffixed(ids[row], is_same[row], places[row], views[row], taken)
@@ -77,6 +79,11 @@ class Identity:
             self._keys.add(hashes)
         self._pairs.add(pairs)
         return pa.array(ids, pa.binary()).cast(pa.string()) if changed else keys.cast(pa.string())
+
+    def take_renamed(self) -> int:
+        """How many keys got a suffix since this was last asked."""
+        renamed, self._renamed = self._renamed, 0
+        return renamed
 
     def _repeats(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
         """Rows whose key was there before, in this batch or an earlier one."""

@@ -46,7 +46,7 @@ class Rows:
         if len(offsets):
             first = self._take_errors()
             for table in bounded(self._table(columns, offsets, extra)):
-                yield ReadBatch(table, first)
+                yield ReadBatch(table, first, self._identity.take_renamed())
                 first = _NO_ERRORS
         yield from self.rest()
 
