@@ -70,7 +70,7 @@ def test_a_run_that_renames_is_killed(site: Site, repeated: list[Doc], point: st
 
 
 def test_two_coordinators_that_rename(site: Site, repeated: list[Doc]) -> None:
-    """The first sleeps before it sets units aside; what the second publishes meanwhile must stay known by its records."""
+    """The first sleeps before it sets units aside; what the second publishes meanwhile stays known by its records."""
     marker, stolen = str(site.folder / "asleep"), str(site.folder / "stolen")
     slow, fast = site.together(
         {"fault": "redo.before_marks:1=pause 60", "marker": marker}, {"cpus": 2, "after": marker, "steal": stolen}
