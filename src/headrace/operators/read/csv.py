@@ -43,7 +43,7 @@ class Csv(FileReader):
     >>> _ = pathlib.Path(root.name, "a.csv").write_text('text,year\n"Weir, old",1894\n')
     >>> reader = Csv(root=root.name, types={"year": "int64"})
     >>> part = reader.parts(reader.files()[0], 1 << 20)[0]
-    >>> rows, errors = next(reader.build()(part, reader.schema([part.file])))
+    >>> rows, errors, _ = next(reader.build()(part, reader.schema([part.file])))
     >>> rows.select(["text", "year"]).to_pylist()
     [{'text': 'Weir, old', 'year': 1894}]
     >>> root.cleanup()

@@ -54,7 +54,7 @@ class Jsonl(FileReader):
     >>> _ = pathlib.Path(root.name, "a.jsonl").write_text('{"id": "a", "text": "Weir", "year": 1894}\n[]\n')
     >>> reader = Jsonl(root=root.name, source="notes")
     >>> part = reader.parts(reader.files()[0], 1 << 20)[0]
-    >>> rows, errors = next(reader.build()(part, reader.schema([part.file])))
+    >>> rows, errors, _ = next(reader.build()(part, reader.schema([part.file])))
     >>> rows.select(["id", "text", "source", "year"]).to_pylist()
     [{'id': 'a', 'text': 'Weir', 'source': 'notes', 'year': 1894}]
     >>> errors.select(["line", "source_offset", "error"]).to_pylist()

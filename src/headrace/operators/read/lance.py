@@ -44,7 +44,7 @@ class Lance(Reader):
     >>> _ = lance.write_dataset(pa.table({"id": ["a"], "text": ["Weir"]}), f"{root.name}/notes.lance")
     >>> reader = Lance(dataset="notes", lake=root.name)
     >>> part = reader.parts(reader.files()[0], 1 << 20)[0]
-    >>> rows, errors = next(reader.build()(part, reader.schema([part.file])))
+    >>> rows, errors, _ = next(reader.build()(part, reader.schema([part.file])))
     >>> rows.select(["id", "text", "source", "source_file"]).to_pylist()
     [{'id': 'a', 'text': 'Weir', 'source': 'notes', 'source_file': 'notes/000000'}]
     >>> root.cleanup()

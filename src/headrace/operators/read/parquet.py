@@ -40,7 +40,7 @@ class Parquet(FileReader):
     >>> pyarrow.parquet.write_table(table, pathlib.Path(root.name, "a.parquet"))
     >>> reader = Parquet(root=root.name, id_column="key", text_column="content")
     >>> part = reader.parts(reader.files()[0], 1 << 20)[0]
-    >>> rows, errors = next(reader.build()(part, reader.schema([part.file])))
+    >>> rows, errors, _ = next(reader.build()(part, reader.schema([part.file])))
     >>> rows.select(["id", "text", "lang"]).to_pylist()
     [{'id': '7', 'text': 'Weir', 'lang': 'en'}]
     >>> root.cleanup()

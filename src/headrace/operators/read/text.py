@@ -38,7 +38,7 @@ class Text(FileReader):
     >>> _ = pathlib.Path(root.name, "a.md").write_text("# Weir")
     >>> reader = Text(root=root.name, source="notes")
     >>> part = reader.parts(reader.files()[0], 1 << 20)[0]
-    >>> rows, errors = next(reader.build()(part, reader.schema([part.file])))
+    >>> rows, errors, _ = next(reader.build()(part, reader.schema([part.file])))
     >>> rows.select(["text", "source", "source_file"]).to_pylist()
     [{'text': '# Weir', 'source': 'notes', 'source_file': 'a.md'}]
     >>> root.cleanup()
