@@ -149,14 +149,19 @@ class Lawless(Map):
 
     def build(self) -> MapFunction:
         def lawless(table: pa.Table) -> Any:
+            if self.how == "raises DataError":
+                raise DataError("column 'text'", "int64", "must be text")
+            if not table.num_rows:
+                return table
             broken = {
                 "fewer rows": table.slice(1),
                 "more rows": pa.concat_tables([table, table.slice(0, 1)]),
                 "no table": table.to_pylist(),
+                "other order": table.take(list(range(table.num_rows))[::-1]),
+                "ids swapped": table.set_column(0, table.schema.field(0), [table["id"].to_pylist()[::-1]]),
+                "rows doubled": table.take([0, *range(table.num_rows - 1)]),
             }
-            if self.how == "raises DataError":
-                raise DataError("column 'text'", "int64", "must be text")
-            return broken[self.how] if table.num_rows else table
+            return broken[self.how]
 
         return lawless
 

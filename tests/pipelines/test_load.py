@@ -192,3 +192,10 @@ def test_an_outside_operator_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert "did you mean 'Shout'?" in told
     (told,) = problems_of(tmp_path, FINE.replace("tests.pipelines.plain:Shout", "nowhere.at_all:Shout"))
     assert "there is no module 'nowhere'" in told
+
+
+def test_aliases_of_aliases_do_not_unfold_for_ever(tmp_path: Path) -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
+    with pytest.raises(SpecError, match="at most 20000 values"):
+        load_pipeline(write(tmp_path, "\n".join(levels) + "\n" + FINE))

@@ -29,6 +29,8 @@ class Careless(Map):
         broken: dict[str, Callable[[pa.Table], pa.Table]] = {
             "first row": lambda table: table.set_column(1, "text", [[table["text"][0]] * table.num_rows]),
             "no id": lambda table: table.drop_columns(["id"]),
+            "no type": lambda table: table.append_column("n", pa.array([len(t) for t in table["text"].to_pylist()])),
+            "odd verdict": lambda table: table.append_column("_verdict", pa.nulls(table.num_rows, pa.string())),
         }
         return broken[self.how]
 
@@ -163,6 +165,8 @@ def test_an_operator_that_cannot_be_built_is_told_with_its_place(lake: Lake, fol
             r"steps\[2\] \(tests\.pipelines\.test_prepare:Careless\): got IndexError.*empty table",
         ),
         (Careless(how="no id"), r"steps\[2\] .*: got no column id"),
+        (Careless(how="no type"), r"steps\[2\] .*, column 'n': got no type where there are no rows; .*pa\.int64\(\)"),
+        (Careless(how="odd verdict"), r"steps\[2\] .*, column '_verdict': got string; a verdict is a struct"),
         (Lawless(how="unknown"), None),
     ],
 )

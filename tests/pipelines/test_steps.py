@@ -149,6 +149,9 @@ def test_all_rows_bad_keeps_the_columns_that_the_step_gives() -> None:
     [
         ("fewer rows", r"steps\[2\] \(tests.pipelines.plain:Lawless\): got 2 rows for 3; a map returns as many rows"),
         ("more rows", r"steps\[2\] .*: got 4 rows for 3; .*mark rows to drop in the column _verdict"),
+        ("other order", r"steps\[2\] .*: got other values in the column id; a map keeps its rows in their order"),
+        ("ids swapped", r"steps\[2\] .*: got other values in the column id"),
+        ("rows doubled", r"steps\[2\] .*: got other values in the column id"),
         ("no table", r"steps\[2\] .*: got list; an operator returns a pyarrow\.Table"),
         ("raises DataError", r"column 'text': got int64; must be text"),
     ],
@@ -156,6 +159,28 @@ def test_all_rows_bad_keeps_the_columns_that_the_step_gives() -> None:
 def test_an_operator_that_breaks_its_law_is_no_rows_fault(how: str, told: str) -> None:
     with pytest.raises(DataError, match=told):
         apply_step(built(Lawless(how=how), 2), documents("a", "b", "c"), "run")
+
+
+@pytest.mark.parametrize("error", [SystemExit(4), GeneratorExit(), BaseException("panic")])
+def test_an_exit_or_a_panic_costs_its_row_too(error: BaseException) -> None:
+    def leaves(table: pa.Table) -> pa.Table:
+        if "bad" in table["text"].to_pylist():
+            raise error
+        return table
+
+    result = apply_step(BuiltStep(built(Shout(), 2).task, leaves), documents("a", "bad", "c"), "run")
+    assert result.kept["id"].to_pylist() == ["r0", "r2"]
+    assert result.quarantine["error"].to_pylist() == [f"{type(error).__name__}: {error}"]
+
+
+def test_a_stop_by_hand_is_no_rows_error() -> None:
+    def stopped(table: pa.Table) -> pa.Table:
+        if table.num_rows:
+            raise KeyboardInterrupt
+        return table
+
+    with pytest.raises(KeyboardInterrupt):
+        apply_step(BuiltStep(built(Shout(), 2).task, stopped), documents("a"), "run")
 
 
 def test_an_operator_that_raises_on_an_empty_table_is_told_so() -> None:

@@ -51,6 +51,7 @@ def test_a_run_as_it_was_published_passes_every_check(lake: Lake, result: RunRes
     assert verification.ok
     assert all(check.passed for check in verification.checks)
     assert {check.check: check.counted for check in verification.checks} | {} == {
+        "kept rows that cannot be read": "none",
         "kept rows": 2,
         "rejected rows": 3,
         "quarantined rows": 2,
@@ -178,3 +179,13 @@ def test_an_unpublished_run_cannot_be_verified(lake: Lake, folder: Path) -> None
         verify_run(lake, info.run)
     with pytest.raises(DatasetNotFound, match="no such run"):
         verify_run(lake, "nosuchrun")
+
+
+def test_kept_rows_that_cannot_be_read_do_not_verify(lake: Lake, result: RunResult) -> None:
+    data = Path(lake.dataset_uri(result.output)) / "data"
+    for file in data.iterdir():
+        body = bytearray(file.read_bytes())
+        body[: len(body) // 2] = bytes(len(body) // 2)
+        file.write_bytes(body)
+    (check,) = [c for c in verify_run(lake, result.run).checks if c.check == "kept rows that cannot be read"]
+    assert check.passed is False

@@ -7,6 +7,9 @@ import pyarrow as pa
 import pytest
 
 from headrace.errors import DataError, DatasetNotFound
+from headrace.storage.commit import create_target, publish
+from headrace.storage.contract import Contract
+from headrace.storage.head import open_head
 from headrace.storage.lake import Lake
 from headrace.storage.staging import StagedFile, StagedFragment, check_staged, missing_files, path_in, stage
 from tests.storage.support import NAME, documents, ids_in, staged, target
@@ -83,3 +86,20 @@ def test_no_files_of_a_missing_dataset_are_all_missing(lake: Lake) -> None:
     fragment = StagedFragment("{}", (StagedFile("x.lance", 1),), 1)
     assert missing_files(lake, NAME, [fragment]) == ["x.lance"]
     assert not lake.exists()
+
+
+def test_slices_of_nested_structs_are_written_whole(lake: Lake) -> None:
+    """Lance 14.0.2 panics on them."""
+    inner = pa.struct([("in", pa.struct([("q", pa.int64())]))])
+    count = 9_000
+    rows = pa.array([{"in": {"q": n}} for n in range(count)] + [None], inner)
+    schema = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("o", inner)])
+    create_target(lake, "nested", Contract(schema))
+    ids = pa.chunked_array(
+        [pa.array([str(n) for n in range(count + 1)]).slice(at, 3000) for at in range(0, count + 1, 3000)]
+    )
+    for column in (pa.chunked_array([rows.slice(0, 8192), rows.slice(8192)]), pa.chunked_array([rows])):
+        staged_rows = stage(lake, "nested", pa.Table.from_arrays([ids, column], schema=schema))
+        assert sum(fragment.rows for fragment in staged_rows) == count + 1
+    publish(lake, "nested", staged_rows, "r", {})
+    assert open_head(lake, "nested").to_table()["o"].to_pylist() == rows.to_pylist()

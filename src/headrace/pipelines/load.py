@@ -17,6 +17,9 @@ from headrace.operators.shapes import Operator
 from headrace.pipelines.overrides import apply_overrides
 from headrace.pipelines.spec import Pipeline
 
+MAX_VALUES = 20_000
+"""A few aliases of aliases would otherwise unfold to more than memory holds."""
+
 
 class _Lines(dict[str, int]):
     """Line number of each dotted path of a YAML file, for the place of an error."""
@@ -38,6 +41,9 @@ def _walk(
 ) -> Any:
     """The plain value of a node; notes lines, and keys that occur twice (YAML itself would keep the last)."""
     lines[path] = node.start_mark.line + 1
+    if len(lines) > MAX_VALUES:
+        rule = f"a pipeline file holds at most {MAX_VALUES} values, aliases written out"
+        raise SpecError(lines.place(file, path), "more", rule, "use fewer aliases")
     if node in around:
         problems.append(f"{lines.place(file, path)}: an alias refers to what it is part of; write the value out")
         return None

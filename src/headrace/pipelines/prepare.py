@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headrace.errors import DataError, HeadraceError, SpecError
-from headrace.operators.shapes import VERDICT_COLUMN, Global
+from headrace.operators.shapes import VERDICT, VERDICT_COLUMN, Global
 from headrace.pipelines.accepted import accepted_changes
 from headrace.pipelines.digest import hash_text
 from headrace.pipelines.manifest import Manifest
@@ -167,6 +167,7 @@ def trace_schemas(segments: Sequence[Segment], schema: pa.Schema) -> tuple[pa.Sc
             except HeadraceError as error:
                 place = error.place if error.place.startswith(built.place) else f"{built.place}: {error.place}"
                 raise DataError(place, error.got, error.rule, error.fix) from error
+            _check_types(built.place, table.schema)
             if VERDICT_COLUMN in table.column_names:
                 table = table.drop_columns([VERDICT_COLUMN])
             if "id" not in table.column_names:
@@ -175,6 +176,18 @@ def trace_schemas(segments: Sequence[Segment], schema: pa.Schema) -> tuple[pa.Sc
             _built(segment.barrier).function(table)
         found.append(table.schema.remove_metadata())
     return tuple(found)
+
+
+def _check_types(place: str, schema: pa.Schema) -> None:
+    """Raise DataError for columns whose type an empty table does not show, and for verdicts of another type."""
+    for field in schema:
+        if pa.types.is_null(field.type):
+            rule = "a column's type must not depend on its rows"
+            fix = "give it, as in pa.array(values, pa.int64())"
+            raise DataError(f"{place}, column {field.name!r}", "no type where there are no rows", rule, fix)
+        if field.name == VERDICT_COLUMN and field.type != VERDICT:
+            fix = "build it with headrace.operators.verdicts"
+            raise DataError(f"{place}, column {field.name!r}", str(field.type), f"a verdict is a {VERDICT}", fix)
 
 
 def _built(step: Step) -> BuiltStep:

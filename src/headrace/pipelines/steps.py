@@ -21,6 +21,8 @@ from headrace.pipelines.task import BuiltStep, StepTask
 from headrace.storage.contract import QUARANTINE, REJECTS
 
 SAMPLE_ONE_IN = 100
+NAMES = ("id", "source_file", "source_offset")
+"""Columns that name a row and say where it came from: they survive every step."""
 
 
 @dataclass
@@ -135,7 +137,9 @@ def _halve(step: BuiltStep, table: pa.Table, first: int, pieces: list[pa.Table],
         pieces.append(_call(step, table))
     except (DataError, InternalError):
         raise  # breaks its contract: no halving would help
-    except Exception as error:  # noqa: BLE001 - whatever a row makes an operator raise is that row's error
+    except BaseException as error:  # whatever a row makes an operator raise is that row's error, an exit or a panic too
+        if isinstance(error, KeyboardInterrupt):
+            raise
         if table.num_rows == 1:
             failed.append((first, f"{type(error).__name__}: {error}"))
             return
@@ -155,6 +159,11 @@ def _call(step: BuiltStep, table: pa.Table) -> pa.Table:
         rule = "a map returns as many rows as it gets, in the same order"
         fix = f"mark rows to drop in the column {VERDICT_COLUMN}"
         raise DataError(step.place, f"{out.num_rows} rows for {table.num_rows}", rule, fix)
+    for name in NAMES:
+        if name in table.column_names and name in out.column_names and not out[name].equals(table[name]):
+            rule = "a map keeps its rows in their order, each with its id and its place in the source"
+            fix = "put what it makes into other columns"
+            raise DataError(step.place, f"other values in the column {name}", rule, fix)
     return out
 
 

@@ -23,6 +23,7 @@ from headrace.pipelines.publish import kept_files, report_key
 from headrace.pipelines.records import MAX_ATTEMPTS, attempts
 from headrace.pipelines.run import task_of
 from headrace.pipelines.task import extend_search_path
+from headrace.storage.foreign import first_line
 from headrace.storage.head import head_or_none, open_head
 from headrace.storage.lake import Lake
 from headrace.storage.lineage import publications
@@ -87,8 +88,13 @@ def verify_run(lake: Lake, run: str) -> Verification:
         raise DatasetNotFound(f"run {plan.run}", "", "has published nothing yet", fix)
     report = json.loads(lake.objects.get(report_key(plan.run)))
     kept, rejects, quarantine = _Places(), _Places(), _Places()
-    for batch in _kept(lake, plan, mine.version):
-        kept.add(batch)
+    unreadable = ""
+    try:
+        for batch in _kept(lake, plan, mine.version):
+            batch.validate(full=True)
+            kept.add(batch)
+    except (OSError, ValueError) as error:  # whatever Lance and Arrow say of bytes that are not what was written
+        unreadable = first_line(error)
     dropped: Counter[tuple[int, str]] = Counter()
     broken: Counter[int] = Counter()
     for batch in _lost(lake, f"{output}.rejects", plan.run, [*PLACE, "step", "rule"]):
@@ -98,6 +104,7 @@ def verify_run(lake: Lake, run: str) -> Verification:
         quarantine.add(batch)
         broken.update(batch["step"].to_pylist())
     checks = [
+        _equal("kept rows that cannot be read", unreadable or "none", "none"),
         _equal("kept rows", kept.rows, report["rows"]["kept"]),
         _equal("rejected rows", rejects.rows, report["rows"]["rejects"]),
         _equal("quarantined rows", quarantine.rows, report["rows"]["quarantine"]),
@@ -149,12 +156,12 @@ def _read_again(lake: Lake, plan: RunPlan) -> Iterator[pa.Table]:
 
 
 def _kept(lake: Lake, plan: RunPlan, version: int) -> Iterator[pa.RecordBatch]:
-    """Ids of the fragments that this run staged, as they are in its version."""
+    """All columns of the fragments that this run staged, as they are in its version."""
     dataset = open_pinned(lake, plan.spec["output"], version)
     own = set(kept_files(lake.objects, plan.run))
     fragments = [f for f in dataset.get_fragments() if any(file.path in own for file in f.metadata.files)]
     if fragments:
-        yield from dataset.scanner(columns=PLACE, fragments=fragments).to_batches()
+        yield from dataset.scanner(fragments=fragments).to_batches()
 
 
 def _lost(lake: Lake, name: str, run: str, columns: list[str]) -> Iterator[pa.RecordBatch]:

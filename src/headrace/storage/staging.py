@@ -65,10 +65,23 @@ def stage(lake: Lake, name: str, table: pa.Table) -> list[StagedFragment]:
     table = stored_contract(target.schema).conform(table, f"rows for {name}")
     if not table.num_rows:
         return []
+    table = _unsliced(table)
     with storage_calls(lake.dataset_uri(name)):
         written = write_fragments(table, target, mode="append", storage_options=lake.storage_options())
     data = _data_files(lake, name)
     return [_staged(fragment, data) for fragment in written]
+
+
+def _unsliced(table: pa.Table) -> pa.Table:
+    """The table in one chunk, its nested columns in arrays of their own: Lance 14 panics on slices of nested structs.
+
+    An array may be a slice inside, with no offset to see, and another column's chunks cut it again; so all is copied.
+    """
+    if not any(pa.types.is_nested(column.type) for column in table.columns):
+        return table
+    rows = pa.array(range(table.num_rows), pa.int64())
+    columns = [c.take(rows) if pa.types.is_nested(c.type) else c for c in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema).combine_chunks()
 
 
 def check_staged(lake: Lake, name: str, staged: Sequence[StagedFragment]) -> None:
