@@ -76,12 +76,14 @@ def test_an_error_of_ours_comes_through_in_its_parts() -> None:
     assert (told.value.place, told.value.got, told.value.rule) == ("column 'text'", "int64", "must be text")
 
 
-def test_leaving_python_is_a_death_and_prints_are_no_answers() -> None:
+def test_leaving_python_costs_its_row_and_prints_are_no_answers() -> None:
     task = segment_task(Exits())
     with children_of(task) as children:
         for _ in range(2):
             found, how = children.run(task.stages[0], [documents("a")])
-            assert (sizes(found), how) == ([None], "exit code 1")
+            assert (sizes(found), how) == ([0], "exit code 0")
+            assert found[0] is not None
+            assert found[0].quarantine.num_rows == 1
 
 
 def test_a_child_that_dies_before_its_first_row_blames_no_row() -> None:
