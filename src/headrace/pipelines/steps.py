@@ -184,14 +184,21 @@ def limit_texts(rejects: pa.Table, policy: str) -> pa.Table:
     return rejects.set_column(REJECTS.get_field_index("text"), REJECTS.field("text"), texts)
 
 
+def _told_by(step: StepTask, run: str, num_rows: int) -> dict[str, pa.Array]:
+    """The columns that say which step of which run parted with the rows."""
+    return {
+        "run": pa.repeat(run, num_rows),
+        "step": pa.repeat(pa.scalar(step.index, pa.int32()), num_rows),
+        "op": pa.repeat(step.op, num_rows),
+    }
+
+
 def reject_rows(table: pa.Table, verdict: Any, step: StepTask, run: str, partner: Any = None) -> pa.Table:
     """Rows of the rejects dataset for dropped rows and their verdicts (struct of rule, value, threshold, note)."""
     n = table.num_rows
     given = {
         "id": table["id"],
-        "run": pa.repeat(run, n),
-        "step": pa.repeat(pa.scalar(step.index, pa.int32()), n),
-        "op": pa.repeat(step.op, n),
+        **_told_by(step, run, n),
         "rule": pc.struct_field(verdict, "rule"),
         "value": pc.struct_field(verdict, "value"),
         "threshold": pc.struct_field(verdict, "threshold"),
@@ -209,9 +216,7 @@ def quarantine_rows(table: pa.Table, step: StepTask, run: str, failed: list[tupl
     n = table.num_rows
     given = {
         "id": table["id"],
-        "run": pa.repeat(run, n),
-        "step": pa.repeat(pa.scalar(step.index, pa.int32()), n),
-        "op": pa.repeat(step.op, n),
+        **_told_by(step, run, n),
         "error": pa.array([error for _, error in failed], pa.string()),
         "source_file": _column(table, "source_file", pa.string()),
         "source_offset": _column(table, "source_offset", pa.int64()),
@@ -227,9 +232,7 @@ def quarantine_read_errors(errors: pa.Table, reader: StepTask, run: str) -> pa.T
     n = errors.num_rows
     given = {name: errors[name] for name in errors.column_names}
     given |= {
-        "run": pa.repeat(run, n),
-        "step": pa.repeat(pa.scalar(reader.index, pa.int32()), n),
-        "op": pa.repeat(reader.op, n),
+        **_told_by(reader, run, n),
         "text": pa.nulls(n, pa.large_string()),
     }
     return pa.table({name: given[name] for name in QUARANTINE.names}).cast(QUARANTINE)
